@@ -14,7 +14,7 @@ from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.domain.entry import EntryId, digest_of, new_id
 from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import LINK_FOLLOWING_COMMANDS
-from mirrord.errors import MirrordError, Unavailable
+from mirrord.errors import Damaged, MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
@@ -207,7 +207,7 @@ def remove_expired(session: Session) -> None:
         if facts.state == draft_store.OPEN:
             try:
                 discard_draft(session, facts)
-            except (Failed, Unavailable):
+            except (Damaged, Failed, Unavailable):
                 continue
         draft_store.forget(session.tree, facts)
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from mirrord.domain.entry import Digest
+from mirrord.errors import Damaged
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import SUFFIX, renamed_path
@@ -63,7 +64,11 @@ class Manifest:
         self.last_move: tuple[str, str] | None = None
         self._is_durable = True
         self._unwritten_claims: list[Claim] = []
-        self._load()
+        try:
+            self._load()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            self.close()
+            raise Damaged("The manifest of this change set cannot be read.") from error
 
     def close(self) -> None:
         """Close the file."""

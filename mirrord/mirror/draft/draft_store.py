@@ -109,9 +109,15 @@ def read_facts(tree: Tree, draft: UUID) -> DraftFacts | None:
     try:
         data, _ = tree.snapshot(f"{directory_of_draft(draft)}/{FACTS_NAME}", _MAX_FACTS_BYTES)
         raw: dict[str, Any] = json.loads(data)
-        return DraftFacts(**{**raw, "rejected": tuple(raw.get("rejected", ()))})
+        facts = DraftFacts(**{**raw, "rejected": tuple(raw.get("rejected", ()))})
+        return facts if facts.id == str(draft) and _has_fitting_values(facts) else None
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError, Busy, Refused):
         return None
+
+
+def _has_fitting_values(facts: DraftFacts) -> bool:
+    times = isinstance(facts.begun_at, int | float) and isinstance(facts.ended_at, int | float | None)
+    return times and isinstance(facts.level, int) and isinstance(facts.state, str)
 
 
 def stat_facts(tree: Tree, facts: DraftFacts) -> Stat | None:

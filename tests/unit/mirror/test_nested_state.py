@@ -1,11 +1,17 @@
-"""JSON in mirrord's own files that is nested too deep to be read is damaged, and ends no process."""
+"""JSON in mirrord's own files that is nested too deep, or is another one, is damaged, and ends no process."""
 
+import json
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from mirrord.domain.entry import Actor
+from mirrord.errors import Damaged
 from mirrord.mirror import tree_marker
 from mirrord.mirror.draft import draft_store
+from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
+from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import applied_plans, change_recovery, question_files, rename_plan
 
@@ -40,3 +46,23 @@ def test_an_actor_whose_last_look_cannot_be_read_never_looked(tree: Tree, root: 
     (look,) = (root / question_files.LOOKS_FOLDER).iterdir()
     look.write_bytes(NESTED)
     assert question_files.read_look(tree, actor) == {}
+
+
+@pytest.mark.parametrize("damage", [{"begun_at": "once"}, {"ended_at": []}, {"id": "x"}, {"id": str(uuid4())}])
+def test_a_change_set_with_facts_of_another_kind_is_none(tree: Tree, damage: dict[str, object]) -> None:
+    draft = uuid4()
+    facts = DraftFacts(str(draft), "A title", "agent", "tester", "owner", 1.0)
+    draft_store.create_draft(tree, facts)
+    assert draft_store.list_drafts(tree) == [facts]
+    text = json.dumps(json.loads(facts.encode()) | damage)
+    Path(tree.root, facts.directory, draft_store.FACTS_NAME).write_text(text)
+    assert draft_store.list_drafts(tree) == []
+
+
+@pytest.mark.parametrize("text", [NESTED + b"\n", b"[]\n", b"7\n", b'{"path": "a"}\n', b"{\n"], ids=range(5))
+def test_a_manifest_that_cannot_be_read_is_damaged(tree: Tree, text: bytes) -> None:
+    facts = DraftFacts(str(uuid4()), "A title", "agent", "tester", "owner", 1.0)
+    draft_store.create_draft(tree, facts)
+    Path(tree.root, facts.directory, MANIFEST_NAME).write_bytes(text)
+    with pytest.raises(Damaged):
+        draft_store.open_draft_tree(tree, facts)
