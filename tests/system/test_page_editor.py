@@ -140,7 +140,8 @@ def assert_text(mirrord: Mirrord, path: str, page: UUID, text: str) -> None:
     eventually(lambda: mirrord.text(path) == text, f"{path} to be written")
     row = eventually(lambda: (row := row_of(mirrord.app, page))["ahead"] == [] and row, "the row to be rendered")
     assert row["markdown"] == text
-    assert mirrord.app.execute("SELECT sentence FROM problem WHERE entry_id = %s", [page]).fetchall() == []
+    problems = "SELECT FROM problem WHERE entry_id = %s"
+    eventually(lambda: mirrord.app.execute(problems, [page]).fetchall() == [], "no problem to be listed")
 
 
 def test_a_word_that_is_typed_in_an_ordinary_editor_changes_that_word_in_the_file(mirrord: Mirrord) -> None:
