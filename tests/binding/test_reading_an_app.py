@@ -98,6 +98,7 @@ def test_a_removed_or_renamed_file_comes_back(bound: BoundWorld) -> None:
     bound.app.create("Other", "O.")
     bound.await_text("Keep.md", "Kept.")
     bound.await_text("Other.md", "O.")
+    bound.await_rest()  # a file that goes before its page is known to have one is written again
     bound.mirrord.file("Keep.md").unlink()
     eventually(lambda: bound.status()["problems"], "the deletion is a problem")
     bound.await_text("Keep.md", "Kept.", f"id: {page}")
