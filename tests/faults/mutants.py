@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         "an absence is a deletion at once",
         "sync/deletions.py",
-        "return bool(self.entries) and time.monotonic() - self.added_at >= QUIET_SECONDS",
-        "return bool(self.entries)",
+        "return max(0.0, self.added_at + QUIET_SECONDS - time.monotonic()) if self.entries else None",
+        "return 0.0 if self.entries else None",
         f"{_GUARDS}::test_a_file_that_is_away_for_a_moment_was_never_deleted",
     ),
     Mutant(
