@@ -69,6 +69,19 @@ icon = "icon"
 summary = "summary"
 """
 
+NOTES_MAPPING = """
+[binding]
+name = "notes"
+[tenant]
+fixed = "demo"
+[page]
+table = "kb.notes"
+id = "id"
+title = "title"
+[body]
+column = "body"
+format = "markdown"
+"""
 TWO_WAY_MAPPING = (
     MAPPING.replace('name = "kb"', 'name = "kb"\nmode = "both"')
     .replace('deleted = "deleted_at"', 'deleted = "deleted_at"\ntouch = { updated_at = "now" }')

@@ -8,23 +8,9 @@ import psycopg
 import pytest
 
 from mirrord.binding.bound_sql import MAX_ROWS
-from tests.binding.knowledge_base import MAPPING, BoundWorld
+from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
-
-NOTES = """
-[binding]
-name = "notes"
-[tenant]
-fixed = "demo"
-[page]
-table = "kb.notes"
-id = "id"
-title = "title"
-[body]
-column = "body"
-format = "markdown"
-"""
 
 SPYING = """
 CREATE TABLE kb.seen (who text);;
@@ -225,7 +211,7 @@ def test_a_binding_that_is_held_up_does_not_hold_up_the_others(bound: BoundWorld
     bound.await_text("Page.md", "Before.")
     bound.app.connection.execute("CREATE TABLE kb.notes (id serial PRIMARY KEY, title text, body text)")
     second = bound.mapping.with_name("notes.toml")
-    second.write_text(NOTES)
+    second.write_text(NOTES_MAPPING)
     bound.bind("add", str(second))
     with bound.admin.transaction():
         bound.admin.execute("SELECT FROM mirrord.page WHERE id = %s FOR UPDATE", [page])
@@ -251,7 +237,7 @@ def test_no_function_of_the_app_runs_with_the_rights_of_mirrord(world: BoundWorl
 def test_an_id_that_becomes_another_type_of_postgres_is_still_noted(world: BoundWorld) -> None:
     world.app.connection.execute("CREATE TABLE kb.notes (id integer PRIMARY KEY, title text, body text)")
     second = world.mapping.with_name("notes.toml")
-    second.write_text(NOTES)
+    second.write_text(NOTES_MAPPING)
     world.bind("add", str(second))
     world.app.connection.execute("ALTER TABLE kb.notes ALTER COLUMN id TYPE bigint")
     world.app.connection.execute("INSERT INTO kb.notes VALUES (1, 'Note', 'N.')")

@@ -12,6 +12,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.binding.knowledge_base import (
+    NOTES_MAPPING,
     ROLE,
     TWO_WAY_MAPPING,
     BoundWorld,
@@ -22,19 +23,6 @@ from tests.binding.knowledge_base import (
 from tests.support.entries import value
 from tests.support.harness import eventually
 
-NOTES_BESIDE = """
-[binding]
-name = "notes"
-[tenant]
-fixed = "demo"
-[page]
-table = "kb.notes"
-id = "id"
-title = "title"
-[body]
-column = "body"
-format = "markdown"
-"""
 TOKEN = re.compile(r"\b(?:app|file)\d+x\d+\b")
 
 
@@ -348,7 +336,7 @@ def test_an_error_of_a_trigger_with_any_code_holds_up_its_own_page_alone(both: B
 
 def test_a_trigger_that_ends_statements_holds_up_its_own_binding_alone(both: BoundWorld) -> None:
     both.app.connection.execute("CREATE TABLE kb.notes (id text PRIMARY KEY, title text NOT NULL, body text)")
-    both.mapping.write_text(NOTES_BESIDE)
+    both.mapping.write_text(NOTES_MAPPING)
     both.bind("add", str(both.mapping))
     both.app.create("Page", "one.")
     text = both.await_text("Page.md", "one.")
