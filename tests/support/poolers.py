@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,8 +52,15 @@ def pooled(target: PoolerTarget, directory: Path, settings: Mapping[str, str]) -
     (directory / "pooler.ini").write_text("\n".join([*head, *lines, ""]))
     pid = int(launch("--log", directory / "log", POOLER, directory / "pooler.ini"))
     try:
-        eventually((directory / f".s.PGSQL.{PORT}").exists, "the pooler's socket", WAIT_SECONDS)
+        listener = directory / f".s.PGSQL.{PORT}"
+        eventually(lambda: accepts_connections(listener), "the pooler's socket", WAIT_SECONDS)
         yield make_conninfo(host=str(directory), port=PORT, user="mirrord_daemon", dbname="notes")
     finally:
         os.kill(pid, signal.SIGTERM)
         eventually(lambda: not Path(f"/proc/{pid}").exists(), "the end of the pooler", WAIT_SECONDS)
+
+
+def accepts_connections(listener: Path) -> bool:
+    """Whether a server listens on the socket: its file exists a moment before that."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(listener)) == 0
