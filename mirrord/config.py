@@ -5,19 +5,31 @@ Credentials from a service manager (`dsn`, `token`, `signing.pem`) come between 
 """
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 from mirrord.auth.issuer_settings import Issuer, parse_issuer
+from mirrord.config_file import read_config_file
+from mirrord.config_settings import (
+    DEFAULT_MODE,
+    Notify,
+    parse_answers,
+    parse_attachments,
+    parse_metrics,
+    parse_mode,
+    parse_notify,
+    parse_pool,
+    parse_processes,
+    parse_sources_dir,
+)
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.dialect import AUTOMATIC, Dialect, parse_dialect
 from mirrord.domain.history_rule import HistoryRules, parse_history
 from mirrord.domain.link_rule import LinkRule, parse_link_rule
 from mirrord.domain.measures import Endpoint
-from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
+from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
 from mirrord.domain.write_rules import FOLDERS_KEY, WRITE_KEY, WriteRules, parse_write_rules
 from mirrord.errors import UserError
@@ -25,14 +37,9 @@ from mirrord.research.sources.source_kinds import DIRECTORY
 
 DEFAULT_DATA = Path("data")
 DEFAULT_FILE = Path("mirrord.toml")
-DEFAULT_MODE = 0o700
 DEFAULT_TOOLS = ("pages",)
 
 CONSOLE_PORT = 7447  # on loopback
-
-MAX_PROCESSES = 10  # engine processes of one daemon; the embedded Postgres has connections for so many
-
-Notify = Literal["commit", "ticker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,7 @@ class Flags:
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     """Combine flags, environment and file. Raises UserError that names the wrong key or file."""
-    written = _read_file(file_of(flags, environment))
+    written = read_config_file(file_of(flags, environment))
     tree = written.get("mirror", {})
     data = flags.data or _to_path(environment.get("MIRRORD_DATA")) or _to_path(written.get("data")) or DEFAULT_DATA
     mirror = flags.mirror or _to_path(environment.get("MIRROR_DIR")) or _to_path(tree.get("dir")) or data / "mirror"
@@ -156,16 +163,16 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         or written.get("dsn")
         or None,
         tenants=flags.tenants or ((tenant,) if tenant else tuple(written.get("tenants", ()))),
-        mode=_parse_mode(tree.get("mode")),
-        notify=_parse_notify(written.get("notify", "commit")),
-        attachments=_parse_attachments(tree.get("attachments")),
-        sources_dir=_parse_sources_dir(written.get("sources_dir", DIRECTORY)),
+        mode=parse_mode(tree.get("mode")),
+        notify=parse_notify(written.get("notify", "commit")),
+        attachments=parse_attachments(tree.get("attachments")),
+        sources_dir=parse_sources_dir(written.get("sources_dir", DIRECTORY)),
         agents=_parse_agents(written.get("mcp", {}), environment, flags),
         signing=_credential_file("signing.pem", environment),
-        metrics=_parse_metrics(written.get("metrics")),
+        metrics=parse_metrics(written.get("metrics")),
         console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
         processes=parse_processes(environment.get("MIRRORD_PROCESSES") or written.get("processes", 1)),
-        pool=_parse_pool(written.get("pool")),
+        pool=parse_pool(written.get("pool")),
         history=parse_history(written.get("history", {})),
         listen_dsn=_listen_dsn_of(flags, environment, written),
         links=parse_link_rule(written.get("links", {}).get("rewrite", LinkRule.TOOLS)),
@@ -212,164 +219,15 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         rules=parse_write_rules(trust),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
-        answers=_parse_answers(written.get("answers", AnswerForm.BOTH)),
+        answers=parse_answers(written.get("answers", AnswerForm.BOTH)),
         oauth=written.get("oauth") if flags.oauth is None else flags.oauth,
         client_documents=written.get("client_documents", False),
         issuer=parse_issuer(written["issuer"]) if "issuer" in written else None,
     )
 
 
-def _parse_answers(text: str) -> AnswerForm:
-    try:
-        return AnswerForm(text)
-    except ValueError:
-        raise UserError(f"mcp.answers is {text!r}; there are {', '.join(AnswerForm)}.") from None
-
-
-def _read_file(file: Path | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    import tomllib  # noqa: PLC0415  (the server for agents mostly starts without a file)
-
-    try:
-        written = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"The configuration {file} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The configuration {file} is not TOML: {error}.") from error
-    _check_keys(file, written)
-    return written
-
-
-_ANY_KEY = "*"  # every other key, with text
-_ANY_VALUE = object  # checked when it is read
-ExpectedType = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
-
-_KEYS: dict[str, ExpectedType] = {
-    "dsn": str,
-    "data": str,
-    "tenants": list,
-    "notify": str,
-    "mirror": {"dir": str, "mode": str, "attachments": list},
-    "markdown": {"dialect": str},
-    "sources_dir": str,
-    "metrics": str,
-    "processes": _ANY_VALUE,
-    "pool": str,
-    "listen_dsn": str,
-    "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
-    "links": {"rewrite": str},
-    "console": {"serve": bool, "port": int, "hosts": list},
-    "mcp": {
-        "token_file": str,
-        "local_trust": bool,
-        "attach_from": list,
-        "tools": list,
-        "elicitation": bool,
-        "answers": str,
-        "oauth": str,
-        "client_documents": bool,
-        "issuer": {"url": str, "resource": str, "claim": str, "keys": str, "people": {}},
-        "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
-        "limits": {"pending": int, "calls": int, "mutations": int},
-    },
-}
-
-
-def _check_keys(file: Path, written: Mapping[str, Any]) -> None:
-    for key, value in written.items():
-        expected = _KEYS.get(key)
-        if expected is None:
-            raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        _check_key(file, key, key, value, expected)
-
-
-def _check_key(file: Path, table: str, key: str, value: Any, expected: ExpectedType) -> None:
-    if isinstance(expected, dict):
-        _check_table(file, table, value, expected)
-    else:
-        _check_value(file, key, value, expected)
-
-
-def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, ExpectedType]) -> None:
-    if not isinstance(written, dict):
-        raise UserError(
-            f"{file}: {table!r} must be a table, [{table}], with {', '.join(expected) or 'names and texts'}."
-        )
-    for key, value in written.items():
-        if expected and key not in expected and _ANY_KEY not in expected:
-            raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(expected)}.")
-        _check_key(file, f"{table}.{key}", key, value, expected.get(key, str))
-
-
-def _check_value(file: Path, key: str, value: Any, expected: type) -> None:
-    if expected is str and not isinstance(value, str):
-        raise UserError(f"{file}: {key!r} must be text, in quotes.")
-    if expected is bool and not isinstance(value, bool):
-        raise UserError(f"{file}: {key!r} must be true or false.")
-    if expected is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UserError(f"{file}: {key!r} must be a whole number; 0 is no limit.")
-    if expected is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise UserError(f"{file}: {key!r} must be a list of texts.")
-
-
 def _to_path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
-
-
-def _parse_mode(text: str | None) -> int:
-    if text is None:
-        return DEFAULT_MODE
-    if not re.fullmatch("[0-7]{3,4}", text):
-        raise UserError(f'mirror.mode is {text!r}; write an octal number as text, for instance "2770".')
-    return int(text, 8)
-
-
-def _parse_attachments(patterns: list[str] | None) -> tuple[str, ...]:
-    """The patterns of attachments. Raises UserError for an invalid gitignore pattern."""
-    if patterns is None:
-        return DEFAULT_ATTACHMENTS
-    others = [line for line in patterns if line not in DEFAULT_ATTACHMENTS]
-    if others:
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most installations list nothing)
-
-        for line in others:
-            try:
-                is_pattern = GitIgnoreSpec.from_lines([line]).patterns[0].include is not None
-            except (ValueError, IndexError):
-                is_pattern = False
-            if not is_pattern:
-                raise UserError(f'mirror.attachments has {line!r}; write patterns as in .gitignore, such as "*.png".')
-    return tuple(patterns)
-
-
-def _parse_sources_dir(text: str) -> str:
-    parts = text.strip("/").split("/")
-    if any(not part.strip() or is_reserved(part) for part in parts):
-        raise UserError(f"sources_dir is {text!r}; write the path of a directory of pages, for instance {DIRECTORY!r}.")
-    return "/".join(parts)
-
-
-def _parse_notify(text: str) -> Notify:
-    if text not in get_args(Notify):
-        raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
-    return cast(Notify, text)
-
-
-def parse_processes(setting: str | int) -> int:
-    """The number of engine processes; "auto": the processors that this process may use. Raises UserError."""
-    if setting == "auto":
-        return min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
-    number = int(str(setting)) if re.fullmatch(r"[0-9]{1,9}", str(setting)) else 0
-    if not 1 <= number <= MAX_PROCESSES:
-        raise UserError(f'processes is {setting!r}; write a whole number from 1 to {MAX_PROCESSES}, or "auto".')
-    return number
-
-
-def _parse_pool(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", text):
-        raise UserError(f"pool is {text!r}; use a-z, 0-9 and dashes, at most 63 characters.")
-    return text
 
 
 def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:
@@ -383,18 +241,3 @@ def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:
     if port >= 1 << 16:
         raise UserError(f"The console's port is {port}; there are 65535.")
     return Console(serve, port, hosts)
-
-
-def _parse_metrics(text: str | None) -> Endpoint | None:
-    """The endpoint of measurements; loopback only, because they name tenants and need no login."""
-    if text is None:
-        return None
-    socket = text.removeprefix("unix:")
-    if socket != text and socket.startswith("/"):
-        return socket
-    host, _, port = text.rpartition(":")
-    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
-    is_loopback = re.fullmatch(r"127(\.\d{1,3}){3}|::1", name) is not None
-    if not is_loopback or not re.fullmatch(r"\d{1,5}", port) or not 0 < int(port) < 1 << 16:
-        raise UserError(f'metrics is {text!r}; write "127.0.0.1:9464", or "unix:/run/mirrord/metrics"; only loopback.')
-    return name, int(port)

@@ -20,7 +20,7 @@ FLOORS = (
     {"daemon", "mcp", "web"},
     {"app", "binding", "intake", "operations", "research.*.*_tools"},
     {"config", "telemetry", "documents", "mcp.tools"},
-    {"commands"},
+    {"commands", "config_file", "config_settings"},
     {"research.surveys", "research.speakers", "research.collections"},
     {"research.sources"},
     {"research.segments"},

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Coroutine, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,70 +13,51 @@ from typing import Any
 
 from mirrord import app
 from mirrord.binding.binding_loop import BindingLoop
-from mirrord.config import Config
+from mirrord.daemon.lease_renewal import BEAT_SECONDS_PER_MIRROR, MirrorRows
+from mirrord.daemon.mirror_reports import MirrorReports
 from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.postgres_care import keep_postgres
-from mirrord.daemon.question_desk import QuestionDesk
 from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching, close_mirror
+from mirrord.daemon.shared_parts import SharedParts
 from mirrord.daemon.wake_ups import Notifications
-from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import BOUND_PAYLOAD, UNDO_PAYLOAD, Wakes, set_notify
-from mirrord.documents.derivation_schedule import DerivationLoop
-from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
-from mirrord.domain.measures import Measures
-from mirrord.errors import Halted, Refused, Unavailable
-from mirrord.intake.approver import Approver
-from mirrord.intake.event_derivation import Outbox
-from mirrord.intake.event_files import EventReader
-from mirrord.intake.request_execution import TenantContext
+from mirrord.errors import Halted, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.write.tree_locks import Lock
-from mirrord.sync.decisions.pacing import FairShares
-from mirrord.sync.engine import Engine
 from mirrord.sync.timing import Backoff, pause, run_some_at_once, run_together
-from mirrord.telemetry import engine_reports
-from mirrord.telemetry.engine_reports import Pulses, measures_of
 
 log = logging.getLogger(__name__)
 
 OPENED_TOGETHER = 8  # mirrors that are opened at the same time: each waits for the disk and for Postgres
 MAX_CONNECTIONS = 8  # at most; a single mirror uses three
 BEAT_SECONDS = 3.0  # seconds between equal heartbeats
-BEAT_SECONDS_PER_MIRROR = 0.003  # seconds at least between two heartbeats, for each mirror
-STUCK_SECONDS = 300.0  # seconds; a step of an engine, such as hashing a chunk of large files, takes less
 
 
 @dataclass(slots=True)
-class Daemon:
+class Daemon(MirrorReports):
     """
     The daemon of `mirrord up`.
 
     reached: set when Postgres answers and its schema is up to date. ready: set when every tenant was compared once.
-    patience: seconds that an engine may stand still.
     """
 
-    config: Config
     postgres: app.Postgres = field(init=False)
-    mirrors: dict[str, RunningMirror] = field(default_factory=dict)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
-    patience: float = STUCK_SECONDS
     _watching: RequestDesk = field(init=False)
     _is_open: asyncio.Event = field(default_factory=asyncio.Event)  # set when all mirrors are open that can be
-    _workers: Workers = field(default_factory=Workers)
-    _page_rate: PageRate = field(default_factory=PageRate)
-    _company: FairShares = field(default_factory=FairShares)
-    _states: engine_reports.States = field(default_factory=engine_reports.States)
-    _pulses: Pulses = field(default_factory=Pulses)
+    _parts: SharedParts = field(init=False)
+    _mirror_rows: MirrorRows = field(init=False)
     _bindings_noted: asyncio.Event = field(default_factory=asyncio.Event)  # set when an app wrote a bound row
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
+        self._parts = SharedParts(self.config)
+        self._mirror_rows = MirrorRows(self.mirrors, self.degraded)
         self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop, self._is_open.is_set)
 
     async def run(self, fill: Path | None = None) -> None:
@@ -93,7 +74,7 @@ class Daemon:
                 async with Database(self.postgres.working_dsn, size=MAX_CONNECTIONS) as database:
                     await self._serve(database, fill)
             finally:
-                self._workers.terminate()
+                self._parts.workers.terminate()
                 await self.postgres.stop()
                 await asyncio.to_thread(self._heartbeat.remove)
                 log.info("stopped")
@@ -176,16 +157,7 @@ class Daemon:
 
     async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
-        engine = Engine(opened.sides, is_adopting=opened.adopting, fair_shares=self._company)
-        reader = EventReader(opened.sides, self.config.sources_dir, lambda: engine.is_idle)
-        outbox = Outbox(opened.sides, reader, self.config.sources_dir)
-        consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._page_rate), outbox.due)
-        context = TenantContext(opened.sides, self.config)
-        approver = Approver(context, lambda: engine.root.suspended is None)
-        questions = QuestionDesk(
-            context, approver.may_act, lambda: engine.is_idle and reader.has_named, reader.mark_everywhere
-        )
-        self.mirrors[name] = RunningMirror(opened, engine, consequences, reader, outbox, approver, questions)
+        self.mirrors[name] = self._parts.make_mirror(opened)
         for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -216,9 +188,9 @@ class Daemon:
         return [
             rounds.scan(self.stop),
             rounds.purge(self.stop),
-            self._renew_leases(database),
+            self._mirror_rows.renew(database, self.stop),
             self._keep_heartbeat(),
-            self._publish_states(database),
+            self._mirror_rows.publish_states(database, self.stop),
             BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted).run(),
         ]
 
@@ -270,48 +242,6 @@ class Daemon:
             else:
                 return
 
-    async def _renew_leases(self, database: Database) -> None:
-        """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
-        while not self.stop.is_set():
-            await pause(self.stop, mirror_leases.RENEWAL_SECONDS)
-            mirrors = dict(self.mirrors)
-            held_leases = {
-                lease: mirror for mirror in mirrors.values() if (lease := mirror.opened.sides.lease) is not None
-            }
-            cursors = {
-                lease.mirror: mirror.engine.feed.cursor
-                for lease, mirror in held_leases.items()
-                if mirror.engine.is_idle
-            }
-            with suppress(Unavailable):
-                with self._states.new_states(mirrors.values()) as news:
-                    states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, cursors)
-                for name, mirror in mirrors.items():
-                    await self._keep_lease(name, mirror, renewed)
-
-    async def _keep_lease(self, name: str, mirror: RunningMirror, renewed: set[Any]) -> None:
-        sides = mirror.opened.sides
-        if sides.lease is not None and sides.lease.mirror in renewed:
-            sides.note_renewal()
-            self.degraded.pop(f"lease {name}", None)
-            return
-        sides.lease = None
-        try:
-            await app.take_lease(sides, root_locked=False)
-        except Refused as error:
-            self.degraded[f"lease {name}"] = str(error)
-        else:
-            log.warning("lease_regained", extra={"tenant": name})
-            mirror.engine.handshake.doubt()
-            mirror.engine.request_comparison()
-
-    async def _publish_states(self, database: Database) -> None:
-        """Write the progress of long work into the mirrors' rows."""
-        while not self.stop.is_set():
-            await pause(self.stop, max(engine_reports.BEAT_SECONDS, BEAT_SECONDS_PER_MIRROR * len(self.mirrors)))
-            await self._states.write_long_work(database, list(self.mirrors.values()))
-
     async def _keep_heartbeat(self) -> None:
         last_facts, beaten_at = dict[str, Any](), 0.0
         while not self.stop.is_set():
@@ -320,7 +250,7 @@ class Daemon:
                 await self._beat_once(facts)
                 self._watching.answer_requests()  # an event may be lost
                 last_facts, beaten_at = facts, now
-            self._workers.close_idle()
+            self._parts.workers.close_idle()
             await pause(self.stop, min(BEAT_SECONDS, max(1.0, BEAT_SECONDS_PER_MIRROR * len(self.mirrors))))
 
     async def _beat_once(self, facts: dict[str, Any] | None = None) -> None:
@@ -343,58 +273,3 @@ class Daemon:
             "tenants": self.pulses(),
             "degraded": self.reasons(),
         }
-
-    def pulses(self) -> dict[str, dict[str, Any]]:
-        """By name, the activity of each tenant that is mirrored now."""
-        return {
-            name: self._pulses.pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
-            for name, mirror in self.mirrors.items()
-        }
-
-    def reasons(self) -> list[str]:
-        """Why this daemon does less than it should, as sentences."""
-        reasons = list(self.degraded.values())
-        for name, mirror in self.mirrors.items():
-            pulse = mirror.engine.pulse
-            reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
-        return reasons
-
-    @property
-    def tenant_names(self) -> list[str]:
-        """Names of the tenants that are mirrored now."""
-        return list(self.mirrors)
-
-    @property
-    def pending_count(self) -> int:
-        """Changes that wait, of all tenants."""
-        return sum(mirror.engine.pending_count for mirror in self.mirrors.values())
-
-    @property
-    def halted_tenants(self) -> list[str]:
-        """Tenants whose tree was not recognised; nothing of them is read or written."""
-        return [key.removeprefix("halted ") for key in self.degraded if key.startswith("halted ")]
-
-    @property
-    def tenants_without_lease(self) -> list[str]:
-        """Tenants whose lease is not held."""
-        return [name for name, mirror in self.mirrors.items() if mirror.opened.sides.lease is None]
-
-    @property
-    def counted_tenants(self) -> dict[str, tuple[Database, TenantId]]:
-        """By name, where the rows of each tenant are counted."""
-        return {
-            name: (mirror.opened.sides.database, mirror.opened.sides.tenant) for name, mirror in self.mirrors.items()
-        }
-
-    def measures(self) -> list[Measures]:
-        """The measurements of every tenant, without counts of rows."""
-        return [measures_of(mirror.engine) for mirror in self.mirrors.values()]
-
-    @property
-    def process_ids(self) -> dict[int, int]:
-        """Of engine processes beside this one, by number."""
-        return {}
-
-    def stuck_tenants(self) -> list[str]:
-        """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
-        return [name for name, mirror in self.mirrors.items() if mirror.engine.pulse.is_stuck(self.patience)]

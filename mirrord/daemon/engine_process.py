@@ -91,7 +91,7 @@ class EngineProcess(Daemon):
             async with Database(self.postgres.working_dsn, size=self.place.connections) as database:
                 await self._serve(database, fill)
         finally:
-            self._workers.terminate()
+            self._parts.workers.terminate()
             await asyncio.to_thread(self._heartbeat.remove)
             log.info("stopped")
 
@@ -210,7 +210,7 @@ class EngineProcess(Daemon):
             await work.task
         finally:
             await close_mirror(database, mirror)
-        self._company.leave()
+        self._parts.fair_shares.leave()
         self._listening_ends.set()
         for sentence in mirror.opened.sides.tree.missing_abilities:
             self.degraded.pop(f"{name}: {sentence}", None)

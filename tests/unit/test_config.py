@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mirrord.auth.issuer_settings import Issuer
-from mirrord.config import DEFAULT_MODE, Agents, Config, Console, Flags, load
+from mirrord.config import Agents, Config, Console, Flags, load
+from mirrord.config_settings import DEFAULT_MODE
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.trust import Limits, Trust
 from mirrord.errors import UserError

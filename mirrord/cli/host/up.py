@@ -12,7 +12,8 @@ import click
 import uvloop
 
 from mirrord.cli.options import with_config_options
-from mirrord.config import Config, parse_processes
+from mirrord.config import Config
+from mirrord.config_settings import parse_processes
 from mirrord.daemon.daemon import Daemon
 from mirrord.mirror.process_setup import end_without_memory, list_stop_signals
 from mirrord.sync.timing import pause

@@ -1,19 +1,18 @@
 """
 Which pages a tree has: never stale, read only where asked.
 
-Every look goes to the disk. Content that was read is reused as long as the stat of its file stays the same.
+Every look goes to the disk; page_cache has the content that was read.
 """
 
-import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
 from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
-from mirrord.errors import MirrordError, Refused
+from mirrord.errors import Refused
 from mirrord.mirror.mirror_state import CachedStat
-from mirrord.mirror.read.agreed_state import AgreedState, moved_entries
+from mirrord.mirror.read.agreed_state import moved_entries
 from mirrord.mirror.read.directory_listing import (
     EMPTY_LISTING,
     DirectoryListing,
@@ -23,23 +22,19 @@ from mirrord.mirror.read.directory_listing import (
     has_page,
     is_in_assets,
     join_path,
-    list_directory,
-    list_with_stats,
     stat_listed,
 )
 from mirrord.mirror.read.near_paths import similar_paths
+from mirrord.mirror.read.page_cache import PageCache
 from mirrord.mirror.read.page_summary import (
-    CachedSummary,
     PageIndex,
     PageSummary,
     TextWithStat,
     folder_summary,
     read_page_text,
-    read_summary,
 )
 from mirrord.mirror.tree.ignore_rules import CurrentPatterns, Ignore
 from mirrord.mirror.tree.kernel import Stat
-from mirrord.mirror.tree.observed_work import reporting_each
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
@@ -51,122 +46,19 @@ from mirrord.mirror.tree.tree_layout import (
     spot_of_file,
 )
 
-_MAX_OWN_CHARACTERS = 4 << 20  # of the texts of a draft's own pages that are kept
 _MIN_SHARE = 4  # files of a directory for each that is asked about, from which on only those are looked at
 
 
-class Catalogue:
+class Catalogue(PageCache):
     """The pages of one tree; safe to use from several threads."""
 
     def __init__(self, tree: Tree, tenant: TenantId) -> None:
-        self.tree = tree
-        self.tenant = tenant
-        self.agreed = AgreedState(tree.whole)
-        self._sights: dict[str, ListingWithStats] = {}
-        self._walk = Walk({})
-        self._readings: dict[str, CachedSummary] = {}
-        self._own_texts: dict[str, TextWithStat] = {}
-        self._guard = threading.Lock()
+        super().__init__(tree, tenant)
         self._patterns = CurrentPatterns(tree)
-
-    def close(self) -> None:
-        """Close open files; the tree stays open."""
-        self.agreed.close()
-
-    def take_over(self, other: "Catalogue") -> None:
-        """Begin with what *other* has read: it is valid here too for files with the same stat."""
-        self._sights, self._readings = dict(other._sights), dict(other._readings)
 
     def snapshot(self) -> "Snapshot":
         """A view of the tree from now on: each directory is listed once, at the first request."""
         return Snapshot(self, self._patterns.load())
-
-    def summaries(self, stats: Mapping[str, Stat]) -> dict[str, PageSummary]:
-        """The cards of existing pages, in the given order; a file is opened only if its stat changed."""
-        cards, unread = dict[str, PageSummary](), defaultdict[str, list[str]](list)
-        for path, stat in stats.items():
-            reading = self._readings.get(path)
-            if reading is not None and (reading.stat is stat or reading.stat == stat):
-                cards[path] = reading.summary
-            else:
-                unread[parent_of(path)].append(path)
-        for reading in self._read_cards(unread):
-            cards[reading.summary.path] = reading.summary
-        return {path: cards[path] for path in stats if path in cards} if unread else cards
-
-    def read_own_text(self, path: str, stat: Stat | None) -> TextWithStat | None:
-        """The text of a page of the draft's own, which every search looks at. stat: of its file now."""
-        known_text = self._own_texts.get(path)
-        if known_text is not None and known_text.stat == stat:
-            return known_text
-        page = read_page_text(self.tree, path)
-        if page is not None and page.is_settled:
-            with self._guard:
-                if sum(len(text.text or "") for text in self._own_texts.values()) > _MAX_OWN_CHARACTERS:
-                    self._own_texts = {}
-                self._own_texts[path] = page
-        return page
-
-    def page_index(self, walk: Walk) -> PageIndex:
-        """Every page of *walk*."""
-        roll = walk.page_index
-        if roll is None:
-            roll = PageIndex(self.summaries(walk.pages))
-            if len(roll.summaries) == len(walk.pages) and all(map(self._is_cached, roll.summaries.values())):
-                walk.page_index = roll
-        return roll
-
-    def list_directory(self, directory: str, patterns: Ignore) -> DirectoryListing:
-        """The current content of a directory, by name."""
-        cached = self._sights.get(directory, EMPTY_LISTING)
-        current = list_directory(self.tree, patterns, directory, cached.listing)
-        if current is not cached.listing:
-            self._sights[directory] = ListingWithStats(current, cached.stats)
-        return current
-
-    def list_with_stats(self, directory: str, patterns: Ignore) -> ListingWithStats:
-        """The current content of a directory, with stats."""
-        cached = self._sights.get(directory, EMPTY_LISTING)
-        current = list_with_stats(self.tree, patterns, directory, cached)
-        if current is not cached:
-            self._sights[directory] = current
-        return current
-
-    def cached_walk(self, sights: Mapping[str, ListingWithStats]) -> Walk:
-        """The tree of these directories: the previous one if nothing changed. Drops caches of removed paths."""
-        walk = Walk(sights)
-        with self._guard:
-            if self._walk.is_same(walk):
-                return self._walk
-            self._walk = walk
-            self._sights = {path: cached for path, cached in self._sights.items() if path in sights}
-            self._readings = {path: cached for path, cached in self._readings.items() if path in walk.pages}
-        return walk
-
-    def _is_cached(self, card: PageSummary) -> bool:
-        reading = self._readings.get(card.path)
-        return reading is not None and reading.summary is card
-
-    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[CachedSummary]:
-        counted = reporting_each(sum(map(len, unread.values())))
-        for tree, directory, paths in self._by_layer(unread):
-            try:
-                with tree.open_directory(directory) as descriptor:
-                    readings = [reading for path in counted(paths) if (reading := read_summary(descriptor, path))]
-            except (OSError, MirrordError):
-                continue  # removed since it was listed
-            with self._guard:
-                self._readings |= {reading.summary.path: reading for reading in readings if reading.is_settled}
-            yield from readings
-
-    def _by_layer(self, unread: Mapping[str, list[str]]) -> Iterator[tuple[Tree, str, list[str]]]:
-        for directory, paths in unread.items():
-            trees = [layer.tree for layer in self.tree.layers(directory)]
-            if len(trees) == 1:
-                yield trees[0], directory, paths
-                continue
-            for tree in trees:
-                yield tree, directory, [path for path in paths if self.tree.layer_of(path) is tree]
 
 
 class Snapshot:
@@ -177,9 +69,9 @@ class Snapshot:
     beside it. A directory without either is a folder, identified by its own path.
     """
 
-    def __init__(self, catalogue: Catalogue, patterns: Ignore) -> None:
-        self._catalogue = catalogue
-        self._tree = catalogue.tree
+    def __init__(self, pages: PageCache, patterns: Ignore) -> None:
+        self._cache = pages
+        self._tree = pages.tree
         self._patterns = patterns
         self._glances: dict[str, DirectoryListing] = {}
         self._stats: dict[str, Stats] = {}
@@ -197,7 +89,7 @@ class Snapshot:
                 below = join_path(directory, name)
                 sights[below] = self._list_with_stats(below)
                 pending.append(below)
-        return self._catalogue.cached_walk(sights)
+        return self._cache.cached_walk(sights)
 
     @property
     def folders(self) -> Collection[str]:
@@ -212,7 +104,7 @@ class Snapshot:
     @cached_property
     def page_index(self) -> PageIndex:
         """Every page: the previous value if nothing changed; lists the whole tree and reads changed pages."""
-        return self._catalogue.page_index(self.walk)
+        return self._cache.page_index(self.walk)
 
     @property
     def summaries_by_path(self) -> Mapping[str, PageSummary]:
@@ -255,7 +147,7 @@ class Snapshot:
         """The cards of existing pages, in the order of *paths*."""
         paths = list(paths)
         missing = [path for path in paths if path not in self._cards]
-        self._cards |= self._catalogue.summaries(self._stats_of(missing))
+        self._cards |= self._cache.summaries(self._stats_of(missing))
         return {path: self._cards[path] for path in paths if path in self._cards}
 
     def children(self, directory: str) -> list[PageSummary]:
@@ -310,7 +202,7 @@ class Snapshot:
         In this order: the daemon's record of the unchanged file; the file's own `id:`; the record of the path; the
         record of the file at another path; the id that a new file at that path gets.
         """
-        records = self._catalogue.agreed.by_paths([card.path for card in cards])
+        records = self._cache.agreed.by_paths([card.path for card in cards])
         ids = dict[str, EntryId]()
         for card in cards:
             record = records.get(card.path)
@@ -319,8 +211,8 @@ class Snapshot:
                 ids[card.path] = entry_id
         unknown = [card.path for card in cards if card.path not in ids]
         unknown_paths = dict.fromkeys(unknown) | self._stats_of(unknown)
-        moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
-        return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
+        moved_ids = moved_entries(self._tree, self._cache.agreed, unknown_paths)
+        return ids | {path: moved_ids.get(path) or id_of_path(self._cache.tenant, path) for path in unknown_paths}
 
     def _is_same(self, path: str, record: CachedStat) -> bool:
         """Whether the daemon's record matches the current file; always for a folder."""
@@ -331,7 +223,7 @@ class Snapshot:
         """The current text of a page; see read_page_text()."""
         if self._tree.lower is None or self._tree.layer_of(path) is self._tree.lower:
             return read_page_text(self._tree, path)
-        return self._catalogue.read_own_text(path, self._stat_page(path))
+        return self._cache.read_own_text(path, self._stat_page(path))
 
     def _find_folder(self, path: str) -> PageSummary | None:
         listing = self._list_names(parent_of(path))
@@ -371,7 +263,7 @@ class Snapshot:
         listing = self._glances.get(directory)
         if listing is None:
             is_open = self._is_open(directory)
-            listing = self._catalogue.list_directory(directory, self._patterns) if is_open else EMPTY_LISTING.listing
+            listing = self._cache.list_directory(directory, self._patterns) if is_open else EMPTY_LISTING.listing
             self._glances[directory] = listing
         return listing
 
@@ -379,7 +271,7 @@ class Snapshot:
         if directory in self._stats:
             return ListingWithStats(self._glances[directory], self._stats[directory])
         is_open = self._is_open(directory)
-        sight = self._catalogue.list_with_stats(directory, self._patterns) if is_open else EMPTY_LISTING
+        sight = self._cache.list_with_stats(directory, self._patterns) if is_open else EMPTY_LISTING
         self._glances[directory], self._stats[directory] = sight
         return sight
 

@@ -13,7 +13,7 @@ import pytest
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path
 from mirrord.mirror.mirror_state import State, cached_stat
 from mirrord.mirror.read import directory_listing as glances
-from mirrord.mirror.read import page_catalogue as catalogues
+from mirrord.mirror.read import page_cache
 from mirrord.mirror.read.page_catalogue import Catalogue, Snapshot
 from mirrord.mirror.read.page_summary import CachedSummary, read_summary
 from mirrord.mirror.tree.kernel import Stat, stat_of
@@ -36,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(path)
         return read_summary(directory, path)
 
-    monkeypatch.setattr(catalogues, "read_summary", counted)
+    monkeypatch.setattr(page_cache, "read_summary", counted)
     return opened
 
 
