@@ -10,7 +10,7 @@ from uuid import UUID
 
 import psycopg
 
-from mirrord.binding.bound_sql import watch_clock_of
+from mirrord.binding.bound_sql import NOTIFY_MS
 from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
 from mirrord.db import open_issues
@@ -28,10 +28,7 @@ log = logging.getLogger(__name__)
 # A trigger notifies where no transaction of the app can fail by it; the queue is looked at all the same.
 BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECONDS after a change
 BUSY_FOR_SECONDS = 5.0
-LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
-# Commits that notify wait for each other, so an app that writes much is spared them while the queue is looked at often.
-BURST_PASSES, BURST_SECONDS = 10, 1.0
-QUIET_SECONDS = 3.0  # seconds for which triggers notify no more, less than BUSY_FOR_SECONDS
+LOOK_SECONDS = NOTIFY_MS / 1000  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
 IDLE_SECONDS = 2.0  # seconds between two looks for a binding
 
@@ -41,14 +38,11 @@ class _Course:
     """
     What happened with one binding.
 
-    deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write. passes:
-    times of the last ones that changed something. quiet_until: until then its triggers do not notify.
+    deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
     """
 
     comparison: Comparison | None = None
     place: FeedPlace | None = None
-    passes: deque[float] = field(default_factory=lambda: deque(maxlen=BURST_PASSES))
-    quiet_until: float = 0.0
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
     backoff: Backoff = field(default_factory=Backoff)
     waits_until: float = 0.0
@@ -59,15 +53,6 @@ class _Course:
         while self.deletions and time.monotonic() - self.deletions[0][0] > RECENT_SECONDS:
             self.deletions.popleft()
         return sum(count for _, count in self.deletions)
-
-    def needs_quiet(self, now: float) -> bool:
-        """Whether passes come so fast that notifications are to be omitted, for the next QUIET_SECONDS."""
-        self.passes.append(now)
-        is_burst = len(self.passes) == BURST_PASSES and now - self.passes[0] < BURST_SECONDS
-        if not is_burst or now < self.quiet_until - QUIET_SECONDS / 2:
-            return False
-        self.quiet_until = now + QUIET_SECONDS
-        return True
 
 
 def _is_of_statement(error: Unavailable) -> bool:
@@ -166,8 +151,6 @@ class BindingLoop:
         if report.written or report.deleted or report.has_more:
             self._changed_at = time.monotonic()
             log.info("binding_pass", extra={"tenant": tenant, "written": report.written, "deleted": report.deleted})
-            if course.needs_quiet(self._changed_at):
-                await binding_rows.note_looks(self._database, watch_clock_of(due.id), QUIET_SECONDS)
 
     async def _run_pass(self, order: PassOrder) -> PassReport:
         """One pass; after a refusal at its end once more, with each row checked by itself."""

@@ -11,6 +11,7 @@ from mirrord.domain.entry import TenantId
 
 SCHEMA = "mirrord_bind"
 MAX_ROWS = 200  # of one statement
+NOTIFY_MS = 100  # milliseconds between two notifications of a binding; the daemon looks as often without them
 _VERSION = "xmin"  # the transaction that wrote a row: every write changes it
 
 Tables = ByKey[TableName, TableFacts]
@@ -69,7 +70,7 @@ def function_of(binding: UUID, part: str) -> str:
 
 
 def watch_clock_of(binding: UUID) -> str:
-    """The sequence with the time, in milliseconds since 1970, up to which the daemon looks without notifications."""
+    """The sequence with the time, in milliseconds since 1970, up to which no trigger notifies once more."""
     return f"{SCHEMA}.{quote_name(f'looks_until_{binding.hex[:12]}')}"
 
 
@@ -189,7 +190,6 @@ def _watch_statements(tenant: TenantId, mapping: Mapping, tables: Tables) -> lis
     statements = [
         f"CREATE SEQUENCE {clock} MINVALUE 0 START 0",
         f"ALTER SEQUENCE {clock} OWNER TO mirrord_owner",
-        f"GRANT UPDATE ON SEQUENCE {clock} TO mirrord_daemon",
     ]
     for table, part, id_column in watched_tables(mapping):
         statements += _trigger_statements(tenant, mapping, tables[table], (table, part, id_column))
@@ -257,6 +257,8 @@ _FIRST_APP_TYPE = 16_384  # Postgres' own types have smaller oids
 _FUNCTION = """\
 CREATE FUNCTION {function}() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $mirrord$
+DECLARE
+    moment bigint;  -- milliseconds since 1970
 BEGIN
     IF TG_OP = 'UPDATE' THEN  -- comparing values of other types than now may call functions of the app
         IF {types} THEN
@@ -296,7 +298,9 @@ _NOTE = """\
             INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
         END IF;
     END IF;
-    IF (SELECT last_value FROM {clock}) < extract(epoch FROM clock_timestamp()) * 1000 THEN
+    moment := date_part('epoch', clock_timestamp()) * 1000;
+    IF (pg_sequence_last_value('{clock}') BETWEEN moment AND moment + {notify_ms}) IS NOT TRUE THEN
+        PERFORM setval('{clock}', moment + {notify_ms});
         IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on'
            AND current_setting('max_prepared_transactions') = '0'  -- a transaction that notifies cannot be prepared
            AND pg_notification_queue_usage() < 0.5 THEN  -- with a full queue its COMMIT would fail
@@ -316,6 +320,7 @@ def _trigger_statements(
         key=quote_name(id_column),
         first_app_type=_FIRST_APP_TYPE,
         clock=watch_clock_of(binding),
+        notify_ms=NOTIFY_MS,
         channel=channel_of(tenant),
         payload=BOUND_PAYLOAD,
     )

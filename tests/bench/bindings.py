@@ -4,8 +4,6 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from mirrord.db.server.embedded_server import EmbeddedPostgres
@@ -37,7 +35,6 @@ column = "body"
 format = "markdown"
 """
 _BODY = "'# Heading' || E'\\n\\n' || repeat('Some words of note ' || n || E'.\\n\\n', 40)"
-_CLOCK = "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%'"
 
 
 def measure(ground: Ground) -> list[Figure]:
@@ -51,7 +48,7 @@ def measure(ground: Ground) -> list[Figure]:
         adopted = _adopted(ground, app, mapping, rows)
         edits = _edits_to_files(ground, app, max(4, round(EDITS * ground.share)))
         mirrord.stop()
-        return [adopted, *edits, *_costs_of_triggers(ground, app)]
+        return [adopted, *edits, _cost_of_triggers(ground, app)]
 
 
 def _adopted(ground: Ground, app: Connection, mapping: Path, rows: int) -> Figure:
@@ -123,41 +120,24 @@ def _until_in_file(file: Path, line: str) -> float:
     return milliseconds_since(began)
 
 
-def _costs_of_triggers(ground: Ground, app: Connection) -> list[Figure]:
+def _cost_of_triggers(ground: Ground, app: Connection) -> Figure:
     """Writes a second of an app with CLIENTS connections, in turns without triggers; no daemon competes with it."""
-    row = app.execute(_CLOCK.encode()).fetchone()
-    assert row is not None
-    states: dict[str, Callable[[], object]] = {
-        "without": partial(app.execute, "ALTER TABLE app.note DISABLE TRIGGER USER"),
-        "with": partial(_set_clock, app, row[0], "2147483647000"),
-        "notifying": partial(_set_clock, app, row[0], "0"),
-    }
+    states = {"without": "DISABLE", "with": "ENABLE"}
     rates: dict[str, list[float]] = {state: [] for state in states}
     script = _script(ground, app)
     for number in range(max(2, round(ROUNDS * ground.share))):
-        order = list(states)
-        for state in order[number % 3 :] + order[: number % 3]:
-            app.execute("ALTER TABLE app.note ENABLE TRIGGER USER")
-            states[state]()
+        for state in sorted(states, reverse=number % 2 == 1):
+            app.execute(f"ALTER TABLE app.note {states[state]} TRIGGER USER".encode())
             rates[state].append(_writes_a_second(ground, script))
             app.execute("TRUNCATE mirrord_bind.change")
-    return [
-        Figure(
-            f"writes of an app, {CLIENTS} clients, {label}",
-            statistics.median(rates[state]),
-            "a second",
-            Goal(times=None, limit=LEAST_THROUGHPUT * statistics.median(rates["without"]), at_least=True, gated=gated),
-            statistics.median(rates["without"]),
-        )
-        for state, label, gated in (
-            ("with", "triggers while the daemon looks often", True),
-            ("notifying", "triggers that notify", False),
-        )
-    ]
-
-
-def _set_clock(app: Connection, clock: str, milliseconds: str) -> None:
-    app.execute(f"SELECT setval('{clock}', {milliseconds})".encode())
+    without = statistics.median(rates["without"])
+    return Figure(
+        f"writes of an app, {CLIENTS} clients, with triggers",
+        statistics.median(rates["with"]),
+        "a second",
+        Goal(times=None, limit=LEAST_THROUGHPUT * without, at_least=True),
+        without,
+    )
 
 
 def _script(ground: Ground, app: Connection) -> Path:

@@ -2,12 +2,11 @@
 
 import threading
 from functools import partial
-from uuid import uuid4
 
 import psycopg
 import pytest
 
-from mirrord.binding.bound_sql import MAX_ROWS
+from mirrord.binding.bound_sql import MAX_ROWS, NOTIFY_MS
 from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
@@ -330,7 +329,9 @@ def test_triggers_and_grants_are_made_again_when_a_binding_goes_on(bound: BoundW
     bound.await_text("Page.md", "After.")
 
 
-def test_a_write_of_the_app_is_notified_unless_the_daemon_looks_often_or_the_setting_says_no(world: BoundWorld) -> None:
+def test_a_write_of_the_app_is_notified_at_most_ten_times_a_second_unless_the_setting_says_no(
+    world: BoundWorld,
+) -> None:
     world.bind("add", str(world.mapping))
     world.admin.execute("SELECT format('LISTEN %I', mirrord.channel(id)) FROM mirrord.tenant")
     channel = value(world.admin, "SELECT mirrord.channel(id) FROM mirrord.tenant")
@@ -344,31 +345,38 @@ def test_a_write_of_the_app_is_notified_unless_the_daemon_looks_often_or_the_set
 
     page = world.app.create("Page", "P.")
     assert payloads_after() == ["bound"]
+    clock = value(world.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
+
+    def set_clock(moment: str) -> str:
+        return f"SELECT setval('{clock}', {moment})"
+
     edit = f"UPDATE kb.pages SET title = title || '.' WHERE id = '{page}'"
+    world.admin.execute(set_clock("0").encode())
     assert payloads_after(edit) == ["bound"]
+    world.admin.execute(set_clock("0").encode())
     assert payloads_after("UPDATE kb.pages SET view_count = 1") == []
     assert payloads_after("SET mirrord.notify = 'ticker'", edit, "RESET mirrord.notify") == []
-    clock = value(world.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
-    in_a_minute = "(extract(epoch FROM now() + interval '1 minute') * 1000)::bigint"
-    world.admin.execute(f"SELECT setval('{clock}', {in_a_minute})".encode())
-    assert payloads_after(edit) == []
-    world.admin.execute(f"SELECT setval('{clock}', 0)".encode())
+    of_now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    world.admin.execute(set_clock(f"{of_now} + 3600000").encode())  # as after the clock of the server was set back
     assert payloads_after(edit) == ["bound"]
 
+    def is_silent() -> bool:
+        world.admin.execute(set_clock(f"{of_now} + {NOTIFY_MS}").encode())
+        return payloads_after(edit) == []
 
-def test_triggers_notify_no_more_while_an_app_writes_much(bound: BoundWorld) -> None:
+    eventually(is_silent, f"two commits within {NOTIFY_MS} ms notify once", pause=0.01)
+
+
+def test_a_commit_without_a_notification_reaches_its_file(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
+    other = bound.app.create("Other", "Before.")
     bound.await_text("Page.md", "Before.")
-    clock = value(bound.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
-
-    def looks_without_notifications() -> bool:
-        bound.app.change(page, icon=str(uuid4()))
-        until = f"SELECT last_value > extract(epoch FROM now()) * 1000 FROM {clock}"
-        return bool(value(bound.admin, until))
-
-    eventually(looks_without_notifications, "notifications are not asked for", pause=0.01)
-    bound.app.save(page, "After.")
-    bound.await_text("Page.md", "After.")
+    bound.await_text("Other.md", "Before.")
+    with bound.app.connection.transaction():  # it is to notify, and does not before its end
+        bound.app.change(other, icon="🌍")
+        bound.admin.execute("UPDATE kb.pages SET icon = '🌱' WHERE id = %s", [page])
+        bound.await_text("Page.md", "icon: 🌱")
+    bound.await_text("Other.md", "icon: 🌍")
 
 
 @pytest.mark.parametrize("kind", ["point", "xml", "json[]"])

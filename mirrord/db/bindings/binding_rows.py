@@ -1,7 +1,6 @@
 """The rows of bindings: their states, what each app row and its page agreed on, and the queue of changed rows."""
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -146,21 +145,6 @@ async def list_mappings(connection: Connection) -> list[tuple[str, str]]:
         "ORDER BY b.id"
     )
     return [(tenant, mapping) for tenant, mapping in await cursor.fetchall()]
-
-
-async def note_looks(database: Database, clock: str, seconds: float) -> None:
-    """
-    Let the triggers of a binding know that its queue is looked at often for *seconds*, without notifications.
-
-    A sequence is written at once and in place, so the triggers of an app's transactions read no dead rows of it.
-    """
-    async with database.autocommit() as connection:
-        with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):  # dropped, or an older one
-            await connection.execute(
-                "SELECT setval(%s::regclass, (extract(epoch FROM clock_timestamp() + make_interval(secs => %s)) * 1000)"
-                "::bigint)",
-                (clock, seconds),
-            )
 
 
 async def set_state(
