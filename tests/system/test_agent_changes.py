@@ -175,6 +175,100 @@ async def test_a_clash_shows_what_others_wrote_and_ends_where_the_draft_says_the
         assert "her first" in pages(tenant)["Projects/Alpha.md"]
 
 
+async def test_a_clashing_page_is_discarded_alone_read_as_the_tree_has_it_and_written_over_what_was_read(
+    tenant: Tenant,
+) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("read_page", path="Projects/Alpha.md")
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        own_text = (await agent.call("read_page", path="Projects/Alpha.md"))["content"]
+        alpha = tenant.root / "Projects/Alpha.md"
+        alpha.write_text(PAGES["Projects/Alpha.md"].replace("first", "her first"))
+        refused = await agent.refused("apply_changes")
+        assert "discard_changes" in refused["instruction"]
+
+        discarded = await agent.call("discard_changes", path="Projects/Alpha.md")
+
+        assert discarded["state"] == "open"
+        unread = await agent.refused("write_page", path="Projects/Alpha.md", content=own_text)
+        assert unread["code"] == "CONFLICT"
+        read = await agent.call("read_page", path="Projects/Alpha.md")
+        assert "her first" in read["content"]
+        await agent.call("write_page", path="Projects/Alpha.md", content=own_text, expectedDigest=read["digest"])
+        review = await agent.call("review_changes", path="Projects/Alpha.md")
+        assert "-her first" in review["diff"]
+        assert (await agent.call("apply_changes"))["pages"] == review["pages"] == discarded["pages"] + 1
+        assert pages(tenant)["Projects/Alpha.md"] == own_text
+
+
+async def test_what_the_tree_has_after_it_was_read_is_never_written_over(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        alpha = tenant.root / "Projects/Alpha.md"
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        alpha.write_text(PAGES["Projects/Alpha.md"].replace("first", "her first"))
+        await agent.call("discard_changes", path="Projects/Alpha.md")
+        await agent.call("read_page", path="Projects/Alpha.md")
+        await agent.call("edit_page", path="Projects/Alpha.md", edits=[{"find": "her first", "replace": "our first"}])
+        alpha.write_text(PAGES["Projects/Alpha.md"].replace("first", "his first"))
+        before = pages(tenant)
+        assert (await agent.refused("apply_changes"))["code"] == "CONFLICT"
+        assert pages(tenant) == before
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("path", ["Projects/Alpha.md", "New.md", "Old.md"])
+async def test_a_discarded_page_is_the_trees_again_and_the_rest_is_applied(
+    tenant: Tenant, path: str, restarts: bool
+) -> None:
+    tree_text = "# Theirs\n\nher first\n"
+    async with memory(tenant) as agent:
+        opened = await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        (tenant.root / path).write_text(tree_text)
+        assert (await agent.refused("apply_changes"))["code"] == "CONFLICT"
+        await agent.call("discard_changes", path=path)
+        assert (await agent.call("read_page", path=path))["content"] == tree_text
+        assert path in {row["path"] for row in (await agent.call("search_pages", query="Theirs"))["results"]}
+        assert (await agent.refused("review_changes", path=path))["code"] == "NOT_CHANGED"
+        if not restarts:
+            await agent.call("apply_changes")
+    if restarts:
+        async with memory(tenant) as agent:
+            await agent.call("begin_changes", changeSet=opened["changeSet"])
+            await agent.call("apply_changes")
+    assert pages(tenant)[path] == tree_text
+    assert "Archive/Beta.md" in pages(tenant)
+
+
+async def test_the_text_of_a_discarded_page_is_in_the_trash(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        await agent.call("discard_changes", path="Projects/Alpha.md")
+    texts = [file.read_text() for file in (tenant.root / ".mirrord/trash").iterdir()]
+    assert "# Alpha\n\nthe first\n\nsecond\n\nthird\n" in texts
+
+
+async def test_what_other_changes_rely_on_is_not_discarded_alone(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        assert (await agent.refused("discard_changes", path="Old.md"))["code"] == "NO_CHANGES"
+        opened = await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        await agent.call("write_page", path="Fresh/Page.md", content="# Page\n")
+        moved = await agent.refused("discard_changes", path="Archive/Beta.md")
+        inner = await agent.refused("discard_changes", path="Fresh/Page.md")
+        assert moved["code"] == inner["code"] == "NOT_SEPARABLE"
+        assert "move_page" in moved["instruction"]
+        assert (await agent.refused("discard_changes", path="Nowhere.md"))["code"] == "NOT_CHANGED"
+        both = await agent.refused("discard_changes", path="Old.md", changeSet=opened["changeSet"])
+        assert both["code"] == "INVALID_ARGUMENTS"
+        await agent.call("move_page", sourcePath="Archive/Beta.md", destinationPath="Projects/Beta.md")
+        await agent.call("apply_changes")
+    assert {"Projects/Beta.md", "Fresh/Page.md"} <= pages(tenant).keys()
+
+
 @pytest.mark.parametrize(
     ("happened", "reason"),
     [

@@ -330,8 +330,9 @@ def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:
         "CONFLICT",
         "conflict",
         f"Nothing was applied: {sentence or '; '.join(pages[:10]) + overflow}",
-        "Call review_changes with the path of each page: its underneathDiff is what others changed. Write those lines "
-        "in the change set as they are there now, then apply_changes; change them afterwards.",
+        "Call review_changes with the path of each page: diff is your change, underneathDiff what others changed. Then "
+        "call discard_changes with that path: the page is as in the tree again. Read it, make of it what it should "
+        "be, and call apply_changes.",
         {"pages": [{"path": path, "reason": reason} for path, reason in list(clashes.items())[:50]]},
     )
 

@@ -121,12 +121,7 @@ def review_changes(
         settlement = settle_changes(session, tree)
         selected_changes = [change for change in changes if path is None or path in (change.path, change.source)]
         if path is not None and not selected_changes:
-            raise Failed(
-                "NOT_CHANGED",
-                "not_found",
-                f"The change set does not change {path[:_MAX_QUOTED_CHARACTERS]!r}.",
-                "Call review_changes without path for the list.",
-            )
+            raise not_changed(path)
         question = f"review {draft.facts.id} {path}"
         start = start_index([change.path for change in selected_changes], cursor, question)
         reviewed = (
@@ -150,6 +145,12 @@ def review_changes(
         cursor_of(question, listed[-1][0].path, end) if has_more else None,
         shown_beneath,
     )
+
+
+def not_changed(path: str) -> Failed:
+    """Failure for a file that the open change set leaves as it is."""
+    sentence = f"The change set does not change {path[:_MAX_QUOTED_CHARACTERS]!r}."
+    return Failed("NOT_CHANGED", "not_found", sentence, "Call review_changes without path for the list.")
 
 
 def _size_of(change: ReviewedChange) -> int:

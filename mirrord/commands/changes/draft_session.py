@@ -76,7 +76,7 @@ def enter_draft(session: Session, facts: DraftFacts) -> OpenDraft:
     with translating_errors():
         lock = draft_store.lock_connection(session.tree, facts)
         draft = session_on_draft(session, facts)
-        _draft_tree_of(draft).remove_unclaimed_files()
+        draft_tree_of(draft).remove_unclaimed_files()
     opened = OpenDraft(facts, session, draft, lock)
     draft.draft = opened
     return opened
@@ -98,12 +98,13 @@ def reading_draft(session: Session, facts: DraftFacts) -> Iterator[tuple[Session
     with translating_errors():
         draft = session_on_draft(session, facts)
     try:
-        yield draft, _draft_tree_of(draft)
+        yield draft, draft_tree_of(draft)
     finally:
         draft.close()
 
 
-def _draft_tree_of(draft: Session) -> DraftTree:
+def draft_tree_of(draft: Session) -> DraftTree:
+    """The tree of a session on a draft."""
     tree = draft.tree.whole
     assert isinstance(tree, DraftTree)
     return tree
@@ -192,7 +193,7 @@ def discard_draft(session: Session, facts: DraftFacts) -> int:
     with session.writing() as journal, reading_draft(session, facts) as (draft, tree):
         changes = [change for change in draft_changes.changes_of(tree) if change.has_new_text]
         for change in changes:
-            _keep_text(draft, tree, journal, change.path)
+            keep_text(draft, tree, journal, change.path)
         draft_store.end(session.tree, facts.ended(draft_store.DISCARDED))
     return sum(shows(change.path) for change in changes)
 
@@ -212,8 +213,8 @@ def remove_expired(session: Session) -> None:
         draft_store.forget(session.tree, facts)
 
 
-def _keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str) -> None:
-    """Put a text of the draft into the trash of the tree."""
+def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str) -> None:
+    """Put a text of the draft, whose session shows all of it, into the trash of the tree. journal: of the tree."""
     data = tree.snapshot(path, 1 << 30)[0]
     snapshot = draft.catalogue.snapshot()
     card = snapshot.exact_page(path)

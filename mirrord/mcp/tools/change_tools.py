@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mirrord.commands.core.answer_budget import take_rows
 from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
+from mirrord.commands.core.failure import invalid_argument
 from mirrord.commands.core.session import Session
 from mirrord.mcp.tools.arguments import (
     ANY,
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from mirrord.commands.changes.change_commands import ChangeSetSummary
 
 _MAX_OTHERS = 20  # change sets of the caller beside the open one
+_CUT_NOTE = "The diff is cut: call review_changes with path for one page."
+_SINGLE_CUT_NOTE = "The diff is cut: read_page shows the page as the change set has it."
+_CLASH_NOTE = (
+    "A page with a clash keeps all of it from being applied: discard_changes with its path shows it as the "
+    "tree has it, to be read and changed again."
+)
 
 
 class Begin(Arguments):
@@ -52,6 +59,7 @@ class Apply(Arguments):
 class Discard(Arguments):
     """What discard_changes takes."""
 
+    path: Annotated[str | None, Field(description="Only this page of the open one.")] = None
     change_set: Annotated[str | None, Field(description="Default: the open one.")] = None
 
 
@@ -92,15 +100,30 @@ def _review(session: Session, arguments: Review) -> Wire:
         answer["underneathDiff"] = review.underneath_diff
     if review.omitted_count:
         answer |= {"more": review.omitted_count, "nextCursor": review.next_cursor}
-    if review.is_cut:
-        answer["note"] = "The diff is cut: call review_changes with path for one page."
+    cut_note = _CUT_NOTE if arguments.path is None else _SINGLE_CUT_NOTE
+    notes = [cut_note] if review.is_cut else []
+    notes += [_CLASH_NOTE] if any("clash" in change for change in changes) else []
+    if notes:
+        answer["note"] = " ".join(notes)
     return answer
 
 
 def _discard(session: Session, arguments: Discard) -> Wire:
     from mirrord.commands.changes.change_commands import discard_changes
 
+    if arguments.path is not None:
+        return _withdraw(session, arguments.path, arguments.change_set)
     return _summary(discard_changes(session, _connection(), arguments.change_set))
+
+
+def _withdraw(session: Session, path: str, change_set: str | None) -> Wire:
+    from mirrord.commands.changes.withdrawal import withdraw_file
+
+    if change_set is not None:
+        sentence = "discard_changes takes a path of the open change set only."
+        raise invalid_argument("INVALID_ARGUMENTS", sentence, "Leave out changeSet, or leave out path.")
+    note = "The page is as in the tree again: read it before you change it."
+    return {**_summary(withdraw_file(session, _connection(), path)), "note": note}
 
 
 def _status(session: Session, _: Nothing) -> Wire:
@@ -164,7 +187,8 @@ APPLY_CHANGES = Tool(
 DISCARD_CHANGES = Tool(
     "discard_changes",
     "Discard the change set",
-    "Drops the open change set; nothing in the tree changes. Its texts stay in the trash for 30 days. Example: {}.",
+    "Drops the open change set, or with path one page of it; nothing in the tree changes. Its texts stay in the trash "
+    'for 30 days. Example: {"path": "Projects/Alpha.md"}.',
     Discard,
     _SUMMARY,
     _discard,

@@ -135,6 +135,12 @@ class Manifest:
             self.sync()
             del self.sources[path]
 
+    def note_withdrawal(self, path: str) -> None:
+        """Record durably that the file at *path* is the tree's again."""
+        self._append([{"withdrawn": path}])
+        self.sync()
+        self._withdraw(path)
+
     def sync(self) -> None:
         """Make all lines durable."""
         with self.syncing() as descriptors:
@@ -178,6 +184,11 @@ class Manifest:
         self.sources = {renamed_path(path, source, target): origin for path, origin in self.sources.items()}
         self.last_move = (source, target)
 
+    def _withdraw(self, path: str) -> None:
+        self._drop(path)
+        self.sources.pop(path, None)
+        self._claimed_directories = {}
+
     def _load(self) -> None:
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         complete_lines = data[: data.rfind(b"\n") + 1]
@@ -191,6 +202,8 @@ class Manifest:
                 self.sources = dict(row["sources"])
             elif "removed" in row:
                 self.sources.pop(row["removed"], None)
+            elif "withdrawn" in row:
+                self._withdraw(row["withdrawn"])
             else:
                 self._take(_decode_claim(row))
 

@@ -124,6 +124,18 @@ class DraftTree(Tree):
         self.manifest.note_removal(path)
         self.moved_from = self.manifest.moved_from
 
+    def is_claimed_alone(self, path: str) -> bool:
+        """Whether *path* is claimed by itself, and not with a directory above it."""
+        return path in self.manifest.claims and not any(map(self.manifest.is_claimed, lineage(parent_of(path))))
+
+    def withdraw(self, path: str) -> None:
+        """Give the file at *path*, which is claimed alone, back to the tree: the draft's own goes, for good."""
+        self._sync_claims()
+        self.manifest.note_withdrawal(path)
+        self._index_claims()
+        with suppress(OSError), self._upper.open_directory(parent_of(path)) as directory:  # a leftover means nothing
+            kernel.unlink(directory, path.rpartition("/")[2])
+
     def is_claimed(self, path: str) -> bool:
         """Whether *path* is the draft's."""
         return self.manifest.is_claimed(path) or _is_private(path)
