@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import orjson
 
+from mirrord.binding.bodies.html_body import document_of_html
 from mirrord.binding.mapping import Format, Mapping, OrderKind
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
@@ -195,11 +196,13 @@ def _markdown_of(row: AppRow, mapping: Mapping) -> str:
 
 def document_of(row: AppRow, mapping: Mapping) -> Document | None:
     """
-    The body of *row*, whose format is JSON, with the names of the document schema; None: there is none.
+    The body of *row*, whose format is no Markdown, with the names of the document schema; None: there is none.
 
     Raises:
         Damaged: it is no document.
     """
+    if mapping.body.form is Format.HTML:
+        return document_of_html(row.body) if row.body else None
     try:
         document = orjson.loads(row.body or "null")
     except orjson.JSONDecodeError as error:

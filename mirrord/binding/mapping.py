@@ -27,6 +27,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     TIPTAP = "tiptap"
     PROSEMIRROR = "prosemirror"
+    HTML = "html"
 
 
 class OrderKind(StrEnum):

@@ -223,8 +223,8 @@ def _read_condition(column: str, value: object) -> Condition:
 def _read_body(section: _Section, page: _Section) -> Body:
     form = _read_choice(section, "format", Format)
     names = section.table_of("names")
-    if names and form is Format.MARKDOWN:
-        raise UserError("`body.names` are names of nodes, which Markdown does not have.")
+    if names and form in (Format.MARKDOWN, Format.HTML):
+        raise UserError("`body.names` are names of nodes, which Markdown does not have, nor HTML.")
     if not all(isinstance(name, str) for name in names.values()):
         raise UserError('`body.names` says which node is which: { bullet_list = "bulletList" }.')
     column = section.required_column("column")

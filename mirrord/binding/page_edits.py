@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from mirrord.binding.app_rows import AppRow, document_of, is_name_of, number_of_position, position_of, renamed, text_of
+from mirrord.binding.bodies.html_body import html_with
 from mirrord.binding.mapping import Format, Mapping, OrderKind
 from mirrord.binding.write_rules import Owner, WriteRules
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
@@ -200,7 +201,7 @@ def new_row_values(entry: EntryId, mapping: Mapping, text: str) -> RowChanges:
     changes = changes_of(entry, empty, mapping, text)
     if changes.body is not None:
         return changes
-    body = "" if mapping.body.form is Format.MARKDOWN else _EMPTY_DOCUMENT
+    body = "" if mapping.body.form in (Format.MARKDOWN, Format.HTML) else _EMPTY_DOCUMENT
     return replace(changes, body=body, plain="")
 
 
@@ -241,6 +242,8 @@ def _changed_body(entry: EntryId, row: AppRow, mapping: Mapping, page: PageText,
     if not document.get("content"):
         document = {**document, "content": [{"type": "paragraph"}]}
     _check_nodes(document, former, rules)
+    if mapping.body.form is Format.HTML:
+        return html_with(row.body or "", document)
     names = {ours: theirs for theirs, ours in mapping.body.names.items()}
     return json_of(renamed(document, names))
 

@@ -50,13 +50,15 @@ def mapping_of(form: str, keys: str = "") -> Mapping:
     )
 
 
-MARKDOWN, TIPTAP = mapping_of("markdown"), mapping_of("tiptap")
-MAPPINGS = pytest.mark.parametrize("mapping", [MARKDOWN, TIPTAP], ids=["markdown", "tiptap"])
+MARKDOWN, TIPTAP, HTML = mapping_of("markdown"), mapping_of("tiptap"), mapping_of("html")
+MAPPINGS = pytest.mark.parametrize("mapping", [MARKDOWN, TIPTAP, HTML], ids=["markdown", "tiptap", "html"])
 
 
 def body_of(paragraphs: list[str], mapping: Mapping) -> str:
     if mapping.body.form is Format.MARKDOWN:
         return "\n\n".join(paragraphs) + "\n"
+    if mapping.body.form is Format.HTML:
+        return "\n".join(f"<p>{text}</p>" for text in paragraphs)
     content = [{"type": "paragraph", "content": [{"type": "text", "text": text}]} for text in paragraphs]
     return orjson.dumps({"type": "doc", "content": content}).decode()
 
