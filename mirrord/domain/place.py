@@ -67,6 +67,7 @@ DEFAULT_ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # the default patterns of a
 RECORDS = ".records"
 
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f]')
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # embeddings, overrides and isolates
 _BLANKS = re.compile(r"\s+")
 _DASHES = re.compile(r"-{2,}")
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
@@ -91,13 +92,18 @@ def is_reserved(name: str) -> bool:
     return name.startswith(".") or name_key(name) in (ASSETS, INDEX)
 
 
+def remove_directions(text: str) -> str:
+    """*text* without the characters that change its direction: `gnp.exe` reads as `exe.png` behind one of them."""
+    return _DIRECTIONS.sub("", text)
+
+
 def clean_name(name: str, fallback: str) -> str:
     """
     A valid file name, made from a title or from a name that an app requested.
 
     *fallback* is used if no character remains, as `Untitled-{fallback}`.
     """
-    text = unicodedata.normalize("NFC", name).encode("utf-8", "replace").decode("utf-8")
+    text = unicodedata.normalize("NFC", remove_directions(name)).encode("utf-8", "replace").decode("utf-8")
     text = _DASHES.sub("-", _BLANKS.sub(" ", _FORBIDDEN.sub("-", text)))
     text = text.lstrip(" .-").rstrip(" .")  # a leading dash, such as from a slash, would read as an option
     return _shorten(_avoid_reserved(text)) or f"Untitled-{fallback}"
@@ -139,6 +145,8 @@ def find_portability_fault(name: str) -> str | None:
         return "contains a line break"
     if match := _FORBIDDEN.search(name):
         return f"contains {match.group()!r}, which Windows refuses"
+    if _DIRECTIONS.search(name):
+        return "contains a character that changes the direction of writing, so that it reads as another name"
     if name != name.strip(" ") or name.endswith("."):
         return "begins with a blank or ends in a blank or a dot, which Windows drops"
     if _WINDOWS_DEVICE.fullmatch(name):

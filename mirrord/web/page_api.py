@@ -15,13 +15,14 @@ from mirrord.documents.link_places import paths_of
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY, describe_bound_page
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
-from mirrord.domain.place import clean_name
+from mirrord.domain.place import clean_name, remove_directions
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document, text_node
+from mirrord.web import markdown_writes
 from mirrord.web.properties import checked_changes, shown_properties
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
@@ -70,7 +71,7 @@ def page_facts(page: Page, path: str) -> dict[str, Any]:
     """The JSON of a page, as expected by the client."""
     content = None if page.content is None else orjson.Fragment(page.content)
     fault = PageText(page.markdown or "").views.error
-    texts = {} if page.is_known else {"markdown": page.markdown, "content": content, "fault": fault}
+    texts = {"markdown": page.markdown, "content": content, "fault": fault}
     return {
         "id": page.id,
         "version": page.version,
@@ -80,7 +81,7 @@ def page_facts(page: Page, path: str) -> dict[str, Any]:
         "name": page.name,
         "parent": page.parent,
         "path": path,
-        **texts,
+        **({} if page.is_known else texts | {"text_digest": markdown_writes.text_digest(page.markdown)}),
         "ahead": page.ahead,
         "problem": page.problem,
         "updated_at": page.updated_at.isoformat(),
@@ -154,13 +155,28 @@ def _read_document(text: str, dialect: Dialect) -> Document:
 
 
 async def put_markdown(request: Request) -> Response:
-    """PUT api/pages/{page}/markdown: the whole file."""
+    """PUT api/pages/{page}/markdown: the whole file, over the text with the `text_digest` that was read."""
     visit = await visit_of(request)
-    body = await read_json(request, version=int, markdown=str)
+    body = await read_json(request, version=int, markdown=str, text_digest=(str, type(None)))
+    markdown, tenant = body["markdown"], TenantId(visit.tenant)
     async with visit.write_transaction() as connection:
         await _refuse_bound(connection, visit)
-        written = await page_rows.write_markdown(connection, visit.page, body["version"], body["markdown"])
-    return await version_or_conflict(visit, written)
+        written = await markdown_writes.write_markdown(
+            connection, tenant, visit.page, body["version"], body["text_digest"], markdown
+        )
+    if written is None:
+        return json_response(await _text_conflict(visit), 409)
+    return json_response({"version": written, "text_digest": markdown_writes.text_digest(markdown)})
+
+
+async def _text_conflict(visit: Visit) -> dict[str, Any]:
+    """What a refused text is answered with: the page with the text that it has or is about to have."""
+    async with visit.read_transaction() as connection:
+        page = await load_facts(connection, visit.tenant, visit.page)
+        current = await markdown_writes.load_current_text(connection, TenantId(visit.tenant), visit.page)
+    if current is not None and current.version == page["version"]:
+        page |= {"markdown": current.markdown, "text_digest": markdown_writes.text_digest(current.markdown)}
+    return _conflict_of(page)
 
 
 async def version_or_conflict(visit: Visit, version: int | None) -> Response:
@@ -169,8 +185,12 @@ async def version_or_conflict(visit: Visit, version: int | None) -> Response:
         return json_response({"version": version})
     async with visit.read_transaction() as connection:
         current = await load_facts(connection, visit.tenant, visit.page)
-    sentence = "The page is in the trash." if current["deleted"] else "The page was changed meanwhile."
-    return json_response({"sentence": sentence, "page": current}, 409)
+    return json_response(_conflict_of(current), 409)
+
+
+def _conflict_of(page: dict[str, Any]) -> dict[str, Any]:
+    sentence = "The page is in the trash." if page["deleted"] else "The page was changed meanwhile."
+    return {"sentence": sentence, "page": page}
 
 
 async def change_page(request: Request) -> Response:
@@ -211,8 +231,8 @@ async def _rename(connection: Connection, visit: Visit, version: int, title: str
 
 
 def clean_title(text: str) -> str:
-    """*text* as a title: in one line. Raises a refusal if it is empty or too long."""
-    title = " ".join(text.split())
+    """*text* as a title: in one line, and in one direction. Raises a refusal if it is empty or too long."""
+    title = " ".join(remove_directions(text).split())
     if not title or len(title) > _MAX_TITLE_CHARACTERS:
         raise refusal(f"A title must have between 1 and {_MAX_TITLE_CHARACTERS} characters.")
     return title

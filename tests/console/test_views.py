@@ -31,6 +31,11 @@ COUNTED = """() => {
 }"""
 
 
+# Begins a promise, `told`, of the news that pages changed, and of as much time as the sidebar takes to read again.
+TOLD_OF_CHANGES = """() => void (window.told = new Promise(done =>
+  addEventListener('live:tree', () => setTimeout(done, 500), { once: true })))"""
+
+
 async def source_of(somebody: Person, path: str) -> Locator:
     """Open the Markdown of a page."""
     row = row_of(somebody.mirrord, path)
@@ -243,6 +248,31 @@ async def test_a_page_that_is_dragged_is_moved(console: Console, person: NewPers
     await ready(writer)
     await entry(writer, "Drag me").get_by_role("link").drag_to(entry(writer, "Drag target").get_by_role("link"))
     eventually(console.mirrord.file("Drag target/Drag me.md").exists, "the page below the other")
+
+
+async def test_a_drag_goes_on_while_pages_change_elsewhere(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Drag long.md"), "text\n")
+    save(console.mirrord.file("Drag long target.md"), "text\n")
+    row_of(console.mirrord, "Drag long.md")
+    row_of(console.mirrord, "Drag long target.md")
+    writer = await person()
+    await writer.page.goto(f"{console.url}/t/console/")
+    await ready(writer)
+    goal = entry(writer, "Drag long target").get_by_role("link")
+    await entry(writer, "Drag long").get_by_role("link").hover()
+    await writer.page.mouse.down()
+    await goal.hover()
+    await goal.hover()  # a browser begins the drag with the second movement
+    await writer.page.evaluate(TOLD_OF_CHANGES)
+    save(console.mirrord.file("Came during the drag.md"), "text\n")
+    await writer.page.evaluate("window.told")
+    await writer.page.mouse.move(0, 0)
+    await goal.hover()
+    await goal.hover()
+    await writer.page.mouse.up()
+
+    eventually(console.mirrord.file("Drag long target/Drag long.md").exists, "the page below the other")
+    await expect(entry(writer, "Came during the drag")).to_be_visible(timeout=PATIENCE)
 
 
 async def test_history_shows_what_changed_and_goes_back(console: Console, person: NewPerson) -> None:

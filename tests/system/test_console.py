@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
 from mirrord.domain.place import natural_key
+from mirrord.mirror.tree.tree_layout import PAUSE_FILE
 from mirrord.web.console_server import last_url
 from mirrord.web.live_updates import MAX_STREAMS_OF_SESSION
 from mirrord.web.read_limits import MAX_READS_OF_SESSION
@@ -139,7 +140,8 @@ def test_keys_of_the_front_matter_are_written_one_by_one_and_others_refused(cons
 def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Browser) -> None:
     page = ada.get(f"pages/{console.page('Projects/Alpha')['id']}")
     version = page["version"]
-    facts = {name: value for name, value in page.items() if name not in ("markdown", "content", "fault")}
+    texts = ("markdown", "text_digest", "content", "fault")
+    facts = {name: value for name, value in page.items() if name not in texts}
     assert ada.get(f"pages/{page['id']}?known={version}") == facts
     for known_version in (version + 1, "x", "9" * 30, ""):
         assert ada.get(f"pages/{page['id']}?known={known_version}") == page
@@ -227,6 +229,29 @@ def test_who_saves_over_a_change_gets_the_page_as_it_is_instead(ada: Browser) ->
     answer = ada.send("PUT", f"pages/{page['id']}/markdown", {"version": page["version"], "markdown": "late"}, 409)
     assert answer["page"]["version"] == first["version"]
     assert "late" not in (settled(ada, page["id"])["markdown"] or "")
+
+
+def test_the_text_of_a_page_is_never_written_over_a_change_that_it_does_not_have_yet(
+    console: Console, ada: Browser
+) -> None:
+    page = made(ada, "Ahead of its text")
+    where, file = f"pages/{page['id']}", console.mirrord.file("Ahead of its text.md")
+    shown = ada.get(where)
+    pause = console.mirrord.root / PAUSE_FILE
+    save(pause, "")
+    eventually(lambda: "paused" in str(ada.get("status")["problems"]), "the mirror to pause")
+    written = ada.send("PUT", f"{where}/content", {"version": page["version"], "content": DOCUMENT})["version"]
+    stale = {"version": written, "text_digest": shown["text_digest"], "markdown": "from before\n"}
+    theirs = ada.send("PUT", f"{where}/markdown", stale, 409)["page"]
+    ada.send("PUT", f"{where}/markdown", {"version": written, "markdown": "who knows\n"}, 409)
+    assert theirs["markdown"].endswith("typed here\n")
+    pause.unlink()
+    settled(ada, page["id"])
+    assert ada.send("PUT", f"{where}/markdown", stale, 409)["page"]["markdown"] == theirs["markdown"]
+    mine = {"version": written, "text_digest": theirs["text_digest"], "markdown": theirs["markdown"] + "\nmore\n"}
+    ada.send("PUT", f"{where}/markdown", mine)
+
+    eventually(lambda: file.read_text() == mine["markdown"], "both changes in the file")
 
 
 def test_a_change_of_a_file_is_told_and_resumed(console: Console, ada: Browser) -> None:

@@ -17,7 +17,7 @@ from mirrord.domain.place import (
 
 ANYTHING = st.text(st.characters(codec=None), max_size=80)  # also lone surrogates, as odd bytes in a file name show
 LONG = st.text(min_size=150, max_size=400)
-DANGEROUS = st.text("CONaux1. -_/\\:*?\x00\n\u00a0\u0301é漢", max_size=12)
+DANGEROUS = st.text("CONaux1. -_/\\:*?\x00\n\u00a0\u0301é漢\u202e\u2066", max_size=12)
 TITLES = ANYTHING | LONG | DANGEROUS | st.sampled_from(["con", "COM1.txt", "assets", "_Index", "LPT¹", "nul.a.b"])
 
 
@@ -65,6 +65,9 @@ def test_a_numbered_name_fits_too(title: str, number: int) -> None:
         ("Assets", "Assets_"),
         ("_index", "_index_"),
         (".hidden", "hidden"),
+        ("photo\u202egnp.exe", "photognp.exe"),
+        ("\u2067\u2069", "Untitled-1a2b"),
+        ("e\u202e\u0301", "é"),
     ],
 )
 def test_a_title_becomes_the_name_a_person_would_choose(title: str, name: str) -> None:
@@ -109,6 +112,8 @@ def test_other_names_are_free(name: str) -> None:
         ("CON", "device"),
         ("nul.txt", "device"),
         ("-rf", "option"),
+        ("photo\u202egnp", "reads as another name"),
+        ("\u2067a\u2069", "reads as another name"),
         ("x" * 241, "long"),
     ],
 )
@@ -116,6 +121,8 @@ def test_a_persons_name_that_some_system_could_not_hold_is_explained(name: str, 
     assert reason in (find_portability_fault(name) or "")
 
 
-@pytest.mark.parametrize("name", ["Plan", "Über uns (2)", "console", "v1.2", "日本語", "bad byte \udcff"])
+@pytest.mark.parametrize(
+    "name", ["Plan", "Über uns (2)", "console", "v1.2", "日本語", "مرحبا", "a\u200fb", "bad byte \udcff"]
+)
 def test_a_name_that_every_system_holds_needs_no_explanation(name: str) -> None:
     assert find_portability_fault(name) is None

@@ -41,6 +41,7 @@ _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
   FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"""
 _VERSION = "SELECT version FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"
+_LOCK = "SELECT FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s FOR UPDATE"
 _UPDATE = """
 UPDATE mirrord.page SET {columns}
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
@@ -138,6 +139,11 @@ async def load_page(connection: Connection, page: UUID, known_version: int | Non
 async def load_version(connection: Connection, page: UUID) -> int | None:
     """The current version of a page, deleted ones included; None: not found."""
     return await _fetch_version(connection, _VERSION, (page,))
+
+
+async def lock_page(connection: Connection, page: UUID) -> None:
+    """Keep a page as it is until the end of the transaction."""
+    await connection.execute(_LOCK, (page,))
 
 
 async def load_head(connection: Connection, page: UUID) -> str:

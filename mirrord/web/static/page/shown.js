@@ -40,7 +40,8 @@ export async function load(needsMarkdown = isSourceShown()) {
   const known = isHere ? before.version : null;
   const end = Date.now() + MOST_UNWRITTEN;
   for (let wait = 30; ; wait = Math.min(wait * 1.5, MOST_WAITED)) {
-    const texts = { markdown: before?.markdown, content: before?.content, fault: before?.fault };
+    const { markdown, text_digest, content, fault } = before ?? {};
+    const texts = { markdown, text_digest, content, fault };
     const page = { ...texts, ...(await get(`pages/${shown.id}`, { known })) };
     if (number !== asked) return null;
     if (page.deleted || page.kind === "folder") return page;

@@ -65,8 +65,10 @@ export function mountSource(place, page, options) {
     const sent = area.value;
     options.onState("saving");
     try {
-      const { version } = await change("PUT", `pages/${page.id}/markdown`, { version: over.version, markdown: text() });
-      current = { ...current, version, markdown: restored(current.markdown ?? "", sent) };
+      const markdown = restored(current.markdown ?? "", sent);
+      const { version, text_digest } = over;
+      const saved = await change("PUT", `pages/${page.id}/markdown`, { version, text_digest, markdown });
+      current = { ...current, ...saved, markdown };
       shown = sent;
       choice.replaceChildren();
       keep();
@@ -88,7 +90,7 @@ export function mountSource(place, page, options) {
         { class: "clash", role: "alert" },
         make("p", {}, SOURCE.theyChanged),
         make("pre", { tabindex: "0", "aria-label": SOURCE.theirs }, theirs.markdown ?? ""),
-        button(SOURCE.keepYours, () => ((current = { ...current, version: theirs.version }), saveNow(theirs)), { class: "main" }),
+        button(SOURCE.keepYours, () => ((current = { ...current, version: theirs.version, text_digest: theirs.text_digest }), saveNow(theirs)), { class: "main" }),
         button(SOURCE.useTheirs, () => take(theirs)),
       ),
     );

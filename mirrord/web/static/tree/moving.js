@@ -46,8 +46,23 @@ function target(event) {
   return { row, item: itemOf(row), where: part < 0.3 ? "before" : part > 0.7 ? "behind" : "into" };
 }
 
+let dragged = null;
+let isChanged = false; // pages changed elsewhere during the drag
+
+/** Read the sidebar again; during a drag after it, because a drag ends with its row. */
+export function refreshOnceDropped() {
+  if (!dragged?.isConnected) return refresh(); // no drag ends whose row is gone
+  isChanged = true;
+  return null;
+}
+
+function endDrag() {
+  dragged = null;
+  if (isChanged) void refresh();
+  isChanged = false;
+}
+
 export function draggable() {
-  let dragged = null;
   const clear = () => nav.querySelectorAll("[data-drop]").forEach((row) => row.removeAttribute("data-drop"));
   nav.addEventListener("dragstart", (event) => {
     dragged = itemOf(event.target);
@@ -71,5 +86,5 @@ export function draggable() {
     if (place.where === "into") void put(dragged, idOf(place.item), null);
     else void put(dragged, idOf(parentOf(place.item)), place.where === "before" ? idOf(place.item) : idOf(next));
   });
-  nav.addEventListener("dragend", () => ((dragged = null), clear()));
+  nav.addEventListener("dragend", () => (clear(), endDrag()));
 }
