@@ -236,12 +236,12 @@ def test_the_text_of_a_page_is_never_written_over_a_change_that_it_does_not_have
 ) -> None:
     page = made(ada, "Ahead of its text")
     where, file = f"pages/{page['id']}", console.mirrord.file("Ahead of its text.md")
-    shown = ada.get(where)
+    before = ada.get(where)
     pause = console.mirrord.root / PAUSE_FILE
     save(pause, "")
     eventually(lambda: "paused" in str(ada.get("status")["problems"]), "the mirror to pause")
     written = ada.send("PUT", f"{where}/content", {"version": page["version"], "content": DOCUMENT})["version"]
-    stale = {"version": written, "text_digest": shown["text_digest"], "markdown": "from before\n"}
+    stale = {"version": written, "text_digest": before["text_digest"], "markdown": "from before\n"}
     theirs = ada.send("PUT", f"{where}/markdown", stale, 409)["page"]
     ada.send("PUT", f"{where}/markdown", {"version": written, "markdown": "who knows\n"}, 409)
     assert theirs["markdown"].endswith("typed here\n")

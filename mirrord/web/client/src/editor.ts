@@ -16,7 +16,8 @@ import { inspector } from './menus/inspector'
 import { selectionBar } from './menus/selectionbar'
 import { merge } from './merging/merge'
 import type { Editor, Options, Page } from './options'
-import { type Desk, type Kept, Saving } from './saving/saving'
+import { type Kept, keptOf } from './saving/kept'
+import { type Desk, Saving } from './saving/saving'
 import styles from './style.css'
 import { toolbar } from './menus/toolbar'
 import { showUnresolved } from './links/unresolved'
@@ -47,7 +48,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
     },
   })
   const desk = deskOf(tiptap, options)
-  const kept = options.kept ? (JSON.parse(options.kept) as Kept) : null
+  const kept = options.kept ? keptOf(options.kept) : null
   const content = options.page.content ?? { type: 'doc', content: [] }
   begin(tiptap, look, kept, content)
   tiptap.mount(surface)
@@ -69,7 +70,7 @@ const coveredBy = (bar: HTMLElement) => (Number.parseFloat(getComputedStyle(bar)
 
 /** The document of a kept text; null: a person has to choose between versions of its blocks first. */
 export function keptContent(text: string): Content | null {
-  const kept = JSON.parse(text) as Kept
+  const kept = keptOf(text)
   return Object.keys(kept.clashes).length ? null : written(kept.mine)
 }
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { beforeEach, mock, test } from 'node:test'
 import type { Block } from '../src/document/document'
 import type { Saved } from '../src/options'
-import { type Desk, type Kept, Saving } from '../src/saving/saving'
+import { keptOf, keptText } from '../src/saving/kept'
+import { type Desk, Saving } from '../src/saving/saving'
 import { p } from './chance'
 
 const BASE = [p('1', '')]
@@ -31,7 +32,7 @@ class Typed implements Desk {
     }
   }
 
-  held = () => (JSON.parse(this.kept.at(-1)!) as Kept).mine[0]!.content![0]!.text
+  held = () => keptOf(this.kept.at(-1)!).mine[0]!.content![0]!.text
 }
 
 const begun = (desk: Desk) => new Saving(desk, () => BASE, 1, false)
@@ -79,4 +80,27 @@ test('what was saved is held no more', async () => {
   assert.equal(desk.kept.at(-1), null)
   mock.timers.tick(1_000)
   assert.equal(desk.kept.at(-1), null)
+})
+
+test('what is kept is read as it was, and names blocks that did not change by their numbers', () => {
+  const [one, two, other] = [p('1', 'one'), p('2', 'two'), p('3', 'other')]
+  const kept = { version: 7, base: [one, two], mine: [two, other, one, one], clashes: { 3: p('3', 'theirs') } }
+  assert.deepEqual(keptOf(keptText(kept)), kept)
+  assert.match(keptText(kept), /"mine":\[1,\{.*"other".*\},0,0\]/)
+  assert.deepEqual(keptOf(JSON.stringify(kept)), kept) // as an earlier version kept it
+})
+
+test('a long text is kept less often', () => {
+  const desk = new Typed()
+  desk.text = 'x'.repeat(5_000_000)
+  const saving = begun(desk)
+  saving.hold()
+  desk.type(saving, 'y')
+  saving.hold()
+  desk.type(saving, 'z')
+  const { length } = desk.kept
+  mock.timers.tick(500)
+  assert.equal(desk.kept.length, length)
+  mock.timers.tick(700)
+  assert.equal(desk.kept.length, length + 1)
 })

@@ -4,7 +4,7 @@ import { part, shown } from "./shown.js";
 
 const QUIET_MS = 300; // without a change, before the headings are read again
 const FEWEST = 2; // headings that are worth a list
-const HEADINGS = ".prose > :is(h1, h2, h3, h4, h5, h6)";
+const HEADING = /^H[1-6]$/;
 
 /** Keep the list true while the text is edited. */
 export function followHeadings(signal) {
@@ -21,7 +21,8 @@ export function followHeadings(signal) {
 let listed = null;
 
 function show() {
-  const headings = [...shown.place.querySelectorAll(HEADINGS)].filter((heading) => heading.textContent.trim());
+  const blocks = [...(shown.place.querySelector(".prose")?.children ?? [])]; // a selector would look at every element in them
+  const headings = blocks.filter((block) => HEADING.test(block.tagName) && block.textContent.trim());
   const list = part("outline");
   const wanted = headings.map((heading) => `${heading.tagName} ${heading.textContent}`).join("\n");
   list.hidden = headings.length < FEWEST;

@@ -20,15 +20,12 @@ export interface Content {
 const meanings = new WeakMap<Block, string>()
 const blocks = new WeakMap<Node, Block>()
 const documents = new WeakMap<Content, Node>()
+const texts = new WeakMap<Block, string>()
+const released = new WeakMap<Block, Block>()
 
 /** A text for comparison: the block without ids. */
 export function meaning(block: Block): string {
-  let found = meanings.get(block)
-  if (found === undefined) {
-    found = JSON.stringify(withoutIds(block))
-    meanings.set(block, found)
-  }
-  return found
+  return remembered(meanings, block, (one) => JSON.stringify(withoutIds(one)))
 }
 
 function withoutIds(block: Block): Block {
@@ -82,7 +79,19 @@ export function opened(content: Content, schema: Schema): Node {
   return found
 }
 
-/** The value for `page.content`. */
+/** The value for `page.content`; unchanged blocks give the same objects. */
 export function written(all: Block[]): Content {
-  return release({ type: 'doc', content: spoken(all) }) as Content
+  return { type: 'doc', content: spoken(all).map((block) => remembered(released, block, release as (block: Block) => Block)) }
+}
+
+/** The JSON of a block, made once. */
+export const jsonOf = (block: Block): string => remembered(texts, block, JSON.stringify)
+
+function remembered<T>(known: WeakMap<Block, T>, block: Block, make: (block: Block) => T): T {
+  let value = known.get(block)
+  if (value === undefined) {
+    value = make(block)
+    known.set(block, value)
+  }
+  return value
 }

@@ -7,16 +7,30 @@ export const Ids = Extension.create({
   name: 'mirrordIds',
   addProseMirrorPlugins: () => [
     new Plugin({
-      appendTransaction: (transactions, _, state) =>
-        transactions.some((each) => each.docChanged) ? given(state.tr) : null,
+      appendTransaction: (transactions, before, state) =>
+        transactions.some((each) => each.docChanged) ? given(before.doc, state.tr) : null,
     }),
   ],
 })
 
 const ITEMS = new Set(['listItem', 'taskItem'])
 
-function given(transaction: Transaction): Transaction | null {
-  return identified(transaction).docChanged ? transaction.setMeta('addToHistory', false) : null
+/** Documents whose blocks all have ids: a key in one of them changes no id. */
+const complete = new WeakSet<Node>()
+
+/** Whether a document has the blocks of another one, in their order, with other words at most: only changed ones are looked at. */
+export function haveSameIds(one: Node, other: Node): boolean {
+  if (one === other) return true
+  if (one.type !== other.type || one.attrs['id'] !== other.attrs['id']) return false
+  if (one.isTextblock) return true
+  return one.childCount === other.childCount && one.children.every((child, index) => haveSameIds(child, other.child(index)))
+}
+
+function given(before: Node, transaction: Transaction): Transaction | null {
+  const { doc } = transaction
+  const isComplete = (complete.has(before) && haveSameIds(before, doc)) || !identified(transaction).docChanged
+  if (isComplete) complete.add(doc)
+  return isComplete ? null : transaction.setMeta('addToHistory', false)
 }
 
 /** *transaction* with unique ids for all blocks and items. */

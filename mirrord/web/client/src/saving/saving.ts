@@ -1,10 +1,12 @@
 // Saves the document: one save at a time, each based on the last version that arrived.
 import { type Block, type Content, agree, written } from '../document/document'
 import type { Page, Saved, State } from '../options'
+import { type Unsettled, keptText } from './kept'
 
 const STILL = 600 // ms without typing
 const LONGEST = 3_000 // ms of typing
 const HOLDING = 300 // ms between two calls of `keep` while a person types
+const HELD_PER_MS = 5_000 // letters of what was kept last: a browser copies them several times
 const RETRY = [1_000, 2_000, 4_000, 8_000, 15_000] // ms
 
 /** The document to save, and its callbacks. */
@@ -24,18 +26,6 @@ export interface Desk {
   keep(text: string | null): void
 }
 
-/** mine: the open document. clashes: by the id of a block of mine, the page's version of the block. */
-interface Unsettled {
-  mine: Block[]
-  clashes: Record<string, Block>
-}
-
-/** The value of `keep`: an open document and its base. */
-export interface Kept extends Unsettled {
-  version: number
-  base: Block[]
-}
-
 export class Saving {
   #busy: Promise<void> | null = null
   #waiting: Page | null = null // arrived during a save
@@ -45,6 +35,7 @@ export class Saving {
   #since = 0 // when the oldest unsaved change was made
   #timer: ReturnType<typeof setTimeout> | undefined
   #isHeld = false // something is kept
+  #heldLetters = 0 // that were kept last
   #holding: ReturnType<typeof setTimeout> | undefined // the next call of `keep`
   #isTouched = false
   #ended = false
@@ -181,15 +172,16 @@ export class Saving {
 
   /** Calls `keep` within HOLDING: a long page is too large to keep at every key. */
   #holdSoon(): void {
-    this.#holding ??= setTimeout(() => this.#hold(), HOLDING)
+    this.#holding ??= setTimeout(() => this.#hold(), Math.max(HOLDING, this.#heldLetters / HELD_PER_MS))
   }
 
   #hold(): void {
     clearTimeout(this.#holding)
     this.#holding = undefined
     const isDone = !this.unsaved() && this.desk.clash() === null
-    const kept = (): Kept => ({ version: this.version, base: this.base, ...this.desk.unsettled() })
-    if (!isDone || this.#isHeld) this.desk.keep(isDone ? null : JSON.stringify(kept()))
+    const text = isDone ? null : keptText({ version: this.version, base: this.base, ...this.desk.unsettled() })
+    if (!isDone || this.#isHeld) this.desk.keep(text)
+    this.#heldLetters = text?.length ?? 0
     this.#isHeld = !isDone
   }
 }

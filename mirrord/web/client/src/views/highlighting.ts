@@ -14,6 +14,8 @@ const KEY = new PluginKey<DecorationSet>('mirrordHighlighting')
 /** Begin, end and classes; positions within the text of a block. */
 type Span = [number, number, string]
 const known = new WeakMap<Node, Span[]>()
+const codes = new WeakMap<Node, readonly [number, Node][]>() // a key changes one block: of the others they are known
+const NONE: readonly [number, Node][] = []
 
 export const Highlighting = Extension.create({
   name: 'mirrordHighlighting',
@@ -49,25 +51,35 @@ function colouring(view: EditorView): PluginView {
   return { update: (_, { doc }) => doc === view.state.doc || look() }
 }
 
-function hasLanguage(doc: Node): boolean {
-  let found = false
-  doc.descendants((node) => {
-    found ||= Boolean(node.type.spec.code && languageOf(node))
-    return !found && !node.isTextblock
-  })
+const hasLanguage = (doc: Node): boolean => doc.children.some((block) => codesIn(block).some(([, node]) => languageOf(node)))
+
+/** The blocks of code in a node, with their positions from its beginning. */
+function codesIn(block: Node): readonly [number, Node][] {
+  let found = codes.get(block)
+  if (!found) {
+    found = block.type.spec.code ? [[0, block]] : innerCodes(block)
+    codes.set(block, found)
+  }
   return found
+}
+
+function innerCodes(block: Node): readonly [number, Node][] {
+  if (block.isTextblock || block.isLeaf) return NONE
+  const found: [number, Node][] = []
+  block.forEach((child, at) => found.push(...codesIn(child).map(([inner, node]): [number, Node] => [at + 1 + inner, node])))
+  return found.length ? found : NONE
 }
 
 const languageOf = (node: Node) => String(node.attrs['language'] ?? '').split(/[\s{,:]/)[0]!.toLowerCase()
 
 function decorations(doc: Node): DecorationSet {
   const found: Decoration[] = []
-  doc.descendants((node, at) => {
-    if (node.type.spec.code) for (const [from, to, name] of spansOf(node))
-      found.push(Decoration.inline(at + 1 + from, at + 1 + to, { class: name }))
-    return !node.isTextblock
+  doc.forEach((block, at) => {
+    for (const [inner, node] of codesIn(block))
+      for (const [from, to, name] of spansOf(node))
+        found.push(Decoration.inline(at + inner + 1 + from, at + inner + 1 + to, { class: name }))
   })
-  return DecorationSet.create(doc, found)
+  return found.length ? DecorationSet.create(doc, found) : DecorationSet.empty
 }
 
 function spansOf(node: Node): Span[] {
