@@ -170,6 +170,8 @@ async def test_agents_are_told_to_change_a_page_of_the_app_in_the_app(world: Bou
     eventually(lambda: world.mirrord.page("Mine.md"), "the file is a page")
     async with on_stdio(process(world.mirrord.mirror)) as agent:
         assert (await agent.call("read_page", path="Theirs"))["content"] == text
+        pages = (await agent.call("list_pages"))["pages"]
+        assert {page["path"]: page.get("boundTo") for page in pages} == {"Mine.md": None, "Theirs.md": "kb"}
         edit = {"path": "Theirs", "edits": [{"find": "Of", "replace": "Not of"}]}
         for tool, arguments in (
             ("edit_page", edit),

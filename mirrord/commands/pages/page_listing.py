@@ -29,6 +29,7 @@ class ListedPage:
     A page, or a folder without a page, with the path of its directory.
 
     content: of the whole file, if requested and present. content_cut: the content was truncated.
+    binding: of an app's page, which it only reads; None: the page is changed here.
     """
 
     path: str
@@ -38,6 +39,7 @@ class ListedPage:
     page_id: str
     content: str | None = None
     content_cut: bool = False
+    binding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ def _to_rows(
 
 
 def _to_row(snapshot: Snapshot, card: PageSummary, entry: EntryId) -> ListedPage:
-    return ListedPage(card.path, card.title, card.icon, snapshot.has_children(card), str(entry))
+    return ListedPage(card.path, card.title, card.icon, snapshot.has_children(card), str(entry), binding=card.binding)
 
 
 def _check_depth(depth: int) -> None:

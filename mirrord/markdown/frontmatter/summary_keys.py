@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from mirrord.domain.bound_page import BINDING_KEY
 from mirrord.markdown.frontmatter.page_text import HeadForm, PageText
 
 if TYPE_CHECKING:
     from mirrord.markdown.frontmatter.page_properties import Views
     from mirrord.markdown.frontmatter.yaml_reader import Json
 
-_TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created", "updated")
+_TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created", "updated", BINDING_KEY)
 _LIST_KEYS = ("tags", "aliases")
 _HEAD_KEYS = frozenset(_TEXT_KEYS + _LIST_KEYS)
 MAX_PLAIN_CHARACTERS = 4_000  # characters; far below every limit of `properties`
@@ -48,7 +49,7 @@ class Head:
     A page as lists show it.
 
     id, title, icon, position, type, source_type, original, created, updated: as in `page_properties.Views`; all None if
-    the front matter cannot be read.
+    the front matter cannot be read. binding: `bound_to`, of an app's page.
     tags: texts without their `#`, numbers included. aliases: those that are text.
     """
 
@@ -63,6 +64,7 @@ class Head:
     original: str | None = None
     created: str | None = None
     updated: str | None = None
+    binding: str | None = None
 
 
 def head_of(page: PageText) -> Head:
@@ -101,6 +103,7 @@ def _build_head(texts: Mapping[str, str | None], values: "Mapping[str, Json]") -
         original=texts.get("original"),
         created=texts.get("created"),
         updated=texts.get("updated"),
+        binding=texts.get(BINDING_KEY),
     )
 
 

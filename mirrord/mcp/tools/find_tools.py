@@ -26,7 +26,14 @@ Cursor = Annotated[str | None, Field(description="nextCursor, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
 _LINK = object_schema(title=TEXT, path=nullable(TEXT))
 _LISTED_PAGE = object_schema(
-    path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
+    path=TEXT,
+    title=TEXT,
+    icon=nullable(TEXT),
+    hasChildren=FLAG,
+    pageId=TEXT,
+    boundTo=TEXT,
+    content=TEXT,
+    contentCut=FLAG,
 )
 
 
@@ -69,6 +76,8 @@ def _listed_page(page: "ListedPage") -> Wire:
         "hasChildren": page.has_children,
         "pageId": page.page_id,
     }
+    if page.binding is not None:
+        answer["boundTo"] = page.binding
     if page.content is not None:
         answer |= {"content": page.content, **({"contentCut": True} if page.content_cut else {})}
     return answer
@@ -125,7 +134,8 @@ def with_cursor(answer: Wire, cursor: str | None) -> Wire:
 LIST_PAGES = Tool(
     "list_pages",
     "List pages",
-    "Lists what is below a page or folder, in the order of the sidebar. Long lists go on with cursor = nextCursor. "
+    "Lists what is below a page or folder, in the order of the sidebar. boundTo: of a page that is changed in its app. "
+    "Long lists go on with cursor = nextCursor. "
     'Example: {"path": "Projects", "depth": 2}.',
     List,
     result_schema({"pages": array_schema(_LISTED_PAGE), "nextCursor?": TEXT}),

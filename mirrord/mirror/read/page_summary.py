@@ -42,7 +42,8 @@ class PageSummary:
     claimed: the text of `id:`, a UUID or not.
     is_titled: whether the page gives itself its title; else it is the name.
     is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
-    created, updated: the texts of these keys. headings: of the beginning that was read, one a line.
+    created, updated: the texts of these keys. binding: of an app's page, which is read only.
+    headings: of the beginning that was read, one a line.
     """
 
     path: str
@@ -60,6 +61,7 @@ class PageSummary:
     original: str | None = None
     created: str | None = None
     updated: str | None = None
+    binding: str | None = None
     front_matter: FrontMatter = EMPTY_FRONT_MATTER
     headings: str = ""
 
@@ -145,6 +147,7 @@ def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
         original=head.original,
         created=head.created,
         updated=head.updated,
+        binding=head.binding,
         front_matter=FrontMatter(page.source, page.form) if page.source else EMPTY_FRONT_MATTER,
         headings=heading_lines(page.body),
     )
