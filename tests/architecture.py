@@ -92,7 +92,10 @@ PURE_MODULES = {
         f"mirrord.binding.{name}"
         for name in ("write_rules", "write_rules_file", "page_edits", "two_way_plan", "new_row")
     ),
-    *(f"mirrord.binding.bodies.{name}" for name in ("html_tree", "html_reading", "html_writing", "html_body")),
+    *(
+        f"mirrord.binding.bodies.{name}"
+        for name in ("foreign_text", "html_tree", "html_reading", "html_writing", "html_body")
+    ),
     "mirrord.binding.row_decision",
     "mirrord.cli.host.units",
     "mirrord.web.text_comparison",

@@ -191,7 +191,7 @@ def _markdown_of(row: AppRow, mapping: Mapping) -> str:
     if (document := document_of(row, mapping)) is None:
         return ""
     views = NewViews(None, None, None, None, None, document)
-    return render(PageText(""), frozenset({"content"}), views, "").text
+    return render(PageText("", mapping.dialect), frozenset({"content"}), views, "").text
 
 
 def document_of(row: AppRow, mapping: Mapping) -> Document | None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from mirrord.binding.row_order import order_rows
 from mirrord.binding.write_statements import all_installation
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_tables import AppRecord
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import name_key
@@ -82,7 +83,8 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         written = {str(table): columns for table, columns in columns_written(mapping).items()}
         new = {str(table): columns for table, columns in columns_of_new_rows(mapping).items()}
         report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written, created=new)
-        records = [record async for record in _read_all(connection, mapping, value, report, binding)]
+        spoken = replace(mapping, dialect=await dialect_rows.load_dialect(connection, tenant))
+        records = [record async for record in _read_all(connection, spoken, value, report, binding)]
     _judge_places(rows_of(records), report)
     return report
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from mirrord.binding.write_rules import Owner, WriteRules
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 
 Literal = str | int | bool
@@ -137,7 +138,8 @@ class Mapping:
     """
     One binding. front: columns by the key of front matter. text: of the file that it was read from.
 
-    writes: how rows of the app are written; None: they are not, which is mode `in`.
+    writes: how rows of the app are written; None: they are not, which is mode `in`. dialect: of the tenant's pages,
+    which is in no file.
     """
 
     name: str
@@ -149,6 +151,7 @@ class Mapping:
     front: ByKey[str, str]
     text: str = ""
     writes: WriteRules | None = None
+    dialect: Dialect = Dialect.PLAIN
 
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from mirrord.binding.app_rows import AppRow, document_of, is_name_of, number_of_position, position_of, renamed, text_of
+from mirrord.binding.bodies.foreign_text import with_foreign_text
 from mirrord.binding.bodies.html_body import html_with
 from mirrord.binding.mapping import Format, Mapping, OrderKind
 from mirrord.binding.write_rules import Owner, WriteRules
@@ -54,7 +55,7 @@ def edited_text(entry: EntryId, row: AppRow, mapping: Mapping, former: str) -> s
         Damaged: the body of *row* is not of its format, or the page cannot hold it.
     """
     text_of(entry, row, mapping)  # refuses what no page can hold
-    page = PageText(former)
+    page = PageText(former, mapping.dialect)
     others: dict[str, Json | Removed] = {}
     if _has_front_matter(row, mapping):
         others = _changes_of_others(read_values(page), read_values(PageText(row.body or "")), mapping)
@@ -180,7 +181,7 @@ def changes_of(entry: EntryId, row: AppRow, mapping: Mapping, text: str) -> RowC
     """
     rules = mapping.writes
     assert rules is not None
-    page = PageText(text)
+    page = PageText(text, mapping.dialect)
     columns = dict(_column_changes(row, mapping, page, rules))
     body = _changed_body(entry, row, mapping, page, rules)
     result = replace(row, body=row.body if body is None else body)
@@ -238,7 +239,7 @@ def _changed_body(entry: EntryId, row: AppRow, mapping: Mapping, page: PageText,
     if mapping.body.form is Format.MARKDOWN:
         return _markdown_body(row, mapping, page)
     former = document_of(row, mapping) or {"type": "doc"}
-    document = keep_nodes(read_document(page.text), former)
+    document = keep_nodes(with_foreign_text(read_document(page.text, page.dialect)), former)
     if not document.get("content"):
         document = {**document, "content": [{"type": "paragraph"}]}
     _check_nodes(document, former, rules)
@@ -290,7 +291,7 @@ def _names_in(node: Node) -> Iterator[str]:
 
 def _plain_text(page: PageText) -> str:
     """The text of the body, a line for each block of text."""
-    return "\n".join(line for line in _lines_of(read_document(page.text)) if line)
+    return "\n".join(line for line in _lines_of(read_document(page.text, page.dialect)) if line)
 
 
 def _lines_of(node: Node) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """One pass of a binding, which is one transaction: what changed in the app and in its pages is carried over."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mirrord.binding.app_checks import describe_changes, load_fingerprint
@@ -13,7 +13,9 @@ from mirrord.binding.pass_state import AppSource, load_state
 from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection, Database, set_actor, set_tenant
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Halted
 from mirrord.sync.decisions.guard import check_all, weigh_deletions
 
@@ -84,7 +86,8 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         if binding is None:
             return PassReport(comparison=order.comparison, place=order.place)
         await set_actor(connection, {"kind": "app", "name": actor_name_of(binding)})
-        source = source_of(binding, order.tenant)
+        dialect = await dialect_rows.load_dialect(connection, binding.tenant)
+        source = source_of(binding, order.tenant, dialect)
         seq = await binding_rows.load_seq(connection, binding.tenant)
         queued = await binding_rows.take_changes(connection, binding, MAX_ROWS)
         changed_pages, place = await binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS)
@@ -110,9 +113,9 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
     return PassReport(report.written, report.deleted, has_more, comparison, place, waits)
 
 
-def source_of(binding: BindingRow, tenant: str) -> AppSource:
-    """Where the rows of *binding* are. tenant: its name."""
-    mapping = _parsed(binding.mapping)
+def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:
+    """Where the rows of *binding* are. tenant: its name. dialect: of its pages."""
+    mapping = replace(_parsed(binding.mapping), dialect=dialect)
     id_type = binding.fingerprint[str(mapping.page.table)][mapping.page.id]
     return AppSource(binding.id, mapping, app_statements(mapping, id_type), mapping.tenancy.value_of(tenant) or "")
 

@@ -147,7 +147,7 @@ def _merged_text(subject: Subject, page: PageSide, ancestor: PageSide | None) ->
         text = edited_text(entry, row, mapping, mine)
         return text, page.text if text != mine else None
     theirs = edited_text(entry, row, mapping, ancestor.text)
-    merged = merge(ancestor.text, theirs, mine)
+    merged = merge(ancestor.text, theirs, mine, mapping.dialect)
     return (theirs, page.text) if merged is None else (merged, None)
 
 

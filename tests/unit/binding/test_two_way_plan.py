@@ -14,6 +14,7 @@ from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, json_of
 from mirrord.binding.row_decision import BoundEntry, PageState
 from mirrord.binding.two_way_plan import PageSide, Subject, TwoWayAct, decide_two_way, plan_row
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -75,6 +76,18 @@ def applied(row: AppRow, changes: RowChanges, mapping: Mapping) -> AppRow:
     properties = {**row.properties, **{keys[column]: value for column, value in columns.items()}}
     body = row.body if changes.body is None else changes.body
     return replace(row, title=str(title), position=str(position), body=body, properties=properties)
+
+
+@pytest.mark.parametrize("mapping", [TIPTAP, HTML], ids=["tiptap", "html"])
+def test_syntax_of_the_tenants_dialect_is_text_in_the_app_and_as_it_is_in_the_page(mapping: Mapping) -> None:
+    jekyll = replace(mapping, dialect=Dialect.JEKYLL)
+    row = row_of(["See {{ a*b*c }} and more.", "Last."], jekyll)
+    text = text_of(ENTRY, row, jekyll)
+    assert "See {{ a*b*c }} and more.\n" in text
+    assert r"{{ a\*b\*c }}" in text_of(ENTRY, row, mapping)
+    assert changes_of(ENTRY, row, jekyll, text).body is None
+    changes = changes_of(ENTRY, row, jekyll, text.replace("more", "less"))
+    assert changes.body == row_of(["See {{ a*b*c }} and less.", "Last."], jekyll).body
 
 
 @pytest.mark.parametrize(
