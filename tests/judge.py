@@ -15,6 +15,7 @@ Html = Callable[[str], str]
 _EXTENSIONS = ("table", "strikethrough", "autolink", "tagfilter", "tasklist")
 _SEPARATOR = "<!-- -->\n"  # shows nothing
 _BREAK = re.compile(r"<br ?/?>\n?")
+_IMAGE_END = re.compile(r"(<img [^<>]*?) ?/>")
 _BOX = re.compile(r'(<input type="checkbox"[^>]*/>) \n<p>')
 _TAG = re.compile(r"(</?(?:li|p|ul|ol|pre|blockquote|h[1-6]|table|div)(?:\s[^>]*)?>|<hr />)")
 
@@ -46,8 +47,13 @@ def verdict(first: str, other: str) -> Verdict:
 
 
 def plain(html: str) -> str:
-    """*html* without the comment that keeps two lists apart, and with all line breaks written alike."""
-    return _BREAK.sub("<br />", html.replace(_SEPARATOR, ""))
+    """
+    *html* without the comment that keeps two lists apart, and with all line breaks written alike.
+
+    An image without a description is written alike, too: a tag need not have an empty one, and Markdown always has.
+    """
+    without_alt = html.replace(_SEPARATOR, "").replace(' alt=""', "")
+    return _BREAK.sub("<br />", _IMAGE_END.sub(r"\1 />", without_alt))
 
 
 def loose(html: str) -> str:

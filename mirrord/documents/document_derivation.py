@@ -18,14 +18,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, TypeVarTuple
 
-from mirrord.db.content import derived_rows
+from mirrord.db.content import derived_rows, head_views
 from mirrord.db.content import link_rows as links
 from mirrord.db.content.derived_rows import UnderivedPage
+from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch, lock_next_batch
 from mirrord.documents.parser_worker import prepare_worker, run_limited
 from mirrord.domain.entry import EntryId
 from mirrord.domain.long_work import split_into_batches
+from mirrord.markdown.frontmatter.page_text import PageText, has_head_of_other_form
 from mirrord.markdown.write.stored_form import (
     StoredValues,
     values_to_store,
@@ -34,6 +36,7 @@ from mirrord.markdown.write.stored_form import (
 )
 from mirrord.mirror.process_setup import TERMINAL_SIGNALS
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
+from mirrord.sync.writing.entry_bodies import text_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -279,6 +282,10 @@ class Deriver:
         tenant = self._sides.tenant
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         stored = await derived_rows.store_content(connection, tenant, documents)
+        current_pages = [page for page, _ in derived if page.entry in stored.current_ids]
+        if pages := [page for page in current_pages if has_head_of_other_form(page.markdown)]:
+            views = await asyncio.to_thread(_views_of, pages)
+            await head_views.store_views(connection, tenant, views)
         link_rows = [
             (page.entry, page.version, page_links)
             for page, (_, page_links) in derived
@@ -323,6 +330,10 @@ class Deriver:
         if len(page.markdown) < SMALL_PAGE_CHARACTERS and self._page_rate.is_low():
             return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         return await self._derive_separately(page)
+
+
+def _views_of(pages: Sequence[UnderivedPage]) -> list[tuple[EntryId, int, PageValues]]:
+    return [(page.entry, page.version, text_of(PageText(page.markdown, page.dialect))) for page in pages]
 
 
 def _may_be_cut(batch: Sequence[UnderivedPage]) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import Site
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.html_links import value_span
 from mirrord.markdown.link_spelling import NewPathOf, rebase_target, respell_target
 from mirrord.markdown.page_links import Link, links_of, target_span
 
@@ -30,6 +31,7 @@ def keep_meaning(link: Link, entry: EntryId) -> LinkGoal:
 
 _NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 _ESCAPED_IN_ANGLES = re.compile(r"[\x00-\x1f\x7f%<>\\#?|]")
+_ESCAPED_IN_TAG = re.compile(r"[\x00-\x20\x7f%<>\\#?|()\"'&=`{}]")
 _ESCAPED_BARE = re.compile(r"[\x00-\x20\x7f%<>\\#?|()]")
 
 
@@ -121,6 +123,8 @@ def _edit_link(text: str, number: int, link: Link, new: Link) -> _Edit | None:
     if (new.target, new.heading) == (link.target, link.heading):
         return None
     start, end = target_span(text, link)
+    if value_span(text, link.start, link.end):
+        return _Edit(number, new, start, end, _write_value(text[start:end], new))
     if link.kind not in ("wikilink", "embed"):
         return _Edit(number, new, start, end, _write_destination(text[start:end], link, new))
     if new.heading == link.heading:
@@ -149,6 +153,14 @@ def _write_destination(old: str, link: Link, new: Link) -> str:
         mark, style = ("#", heading or path) if new.heading is not None else ("", "")
         heading = "#".join(_escape_like(style, part, angled=angled) for part in (new.heading or "").split("#"))
     return f"<{path}{mark}{heading}>" if angled else path + mark + heading
+
+
+def _write_value(old: str, new: Link) -> str:
+    """The value of the attribute of a tag for the link *new*, in the style of the value *old*."""
+    parts = [new.target, *([] if new.heading is None else new.heading.split("#"))]
+    written = [_ESCAPED_IN_TAG.sub(lambda match: f"%{ord(match.group()):02X}", part) for part in parts]
+    value = "#".join(written)
+    return quote(value, safe="".join(map(chr, range(128)))) if _NOT_ASCII.search(old) else value
 
 
 def _escape_like(old: str, new: str, *, angled: bool) -> str:

@@ -9,11 +9,21 @@ from urllib.parse import unquote
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.html_links import (
+    MAY_HAVE_TAG,
+    TAG,
+    TagTarget,
+    possible_targets_in_tags,
+    target_of_tag,
+    targets_in_html,
+    value_span,
+)
 from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
 from mirrord.markdown.parser.foreign_syntax import PROPERTIES
 from mirrord.markdown.read.page_outline import Region, regions_of
 
 _TOKEN = re.compile(
+    rf"(?P<tag>{TAG})|"
     r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
     | (?P<ticks>`+)
     | (?P<wiki>!?\[\[[^\[\]\n]+\]\])
@@ -41,7 +51,7 @@ class Link:
     target: the linked path or name, percent-decoded in Markdown links; "" is the page itself.
     heading: the text after `#`, `^id` for a block; None without `#`.
     alias: the raw label; None if the link has none of its own.
-    start, end: code points of the whole text, from the first bracket to after the last.
+    start, end: code points of the whole text, from the first bracket to after the last; of a tag, its attribute.
     """
 
     kind: str
@@ -54,24 +64,37 @@ class Link:
 
 def links_of(page: PageText, within: Sequence[Region] = ()) -> list[Link]:
     """
-    The links within the mirror, in order; none in code, comments and HTML, and none with a scheme or `//`.
+    The links within the mirror, in order; none in code and comments, and none with a scheme or `//`.
+
+    `<a href>` counts as a Markdown link, `<img src>` as an image; in a block of HTML there are no others.
 
     within: the regions of the body, if the caller has them.
     """
     text, body = page.text, page.body
     offset = len(text) - len(body)
     result = list(_links_in_properties(text, offset))
-    if "[" not in body:
+    if not _may_have_links(body, 0, len(body)):
         return result
     for region in within or regions_of(body, page.dialect):
         start, end = offset + region.start, offset + region.end
-        if text.find("[", start, end) < 0:
+        if not _may_have_links(text, start, end):
             continue
         if region.kind in ("inline", PROPERTIES):
             result += _Scan(text, end).scan_links(start)
         elif region.kind == "definition":
             result += _links_in_definition(text, start, end)
+        elif region.kind == "html_block":
+            for target in targets_in_html(text, start, end):
+                result += _links_of_tag(target)
     return sorted(result, key=lambda link: link.start)
+
+
+def _may_have_links(text: str, start: int, end: int) -> bool:
+    return text.find("[", start, end) >= 0 or MAY_HAVE_TAG.search(text, start, end) is not None
+
+
+def _links_of_tag(target: TagTarget) -> Iterator[Link]:
+    return _links_in_mirror(target.kind, target.value, None, target.start, target.end)
 
 
 def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
@@ -80,6 +103,8 @@ def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
         yield "wikilink", match[1]
         if match[1].endswith("\\"):
             yield "wikilink", match[1][:-1]  # the bar of a table's row is escaped
+    for value in possible_targets_in_tags(text):
+        yield from ((link.kind, link.target) for link in _links_in_mirror("markdown", value, None, 0, 0))
     for match in _BEFORE_DESTINATION.finditer(text):
         target = parseLinkDestination(text, match.end(), len(text))
         if target.ok:
@@ -90,6 +115,8 @@ def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
 
 def target_span(text: str, link: Link) -> tuple[int, int]:
     """The span of the target of a link in *text*; for a Markdown link the whole destination with its angles."""
+    if span := value_span(text, link.start, link.end):
+        return span
     if link.kind in ("wikilink", "embed"):
         match = WIKILINK.fullmatch(text, link.start, link.end)
         start = (match or _refuse_link(link)).start(2)
@@ -152,7 +179,10 @@ class _Scan:
     def scan_links(self, position: int) -> Iterator[Link]:
         while token := _TOKEN.search(self.text, position, self.end):
             position = token.end()
-            if token["ticks"]:
+            if token["tag"]:
+                if target := target_of_tag(self.text, *token.span()):
+                    yield from _links_of_tag(target)
+            elif token["ticks"]:
                 position = self.skip_code(token)
             elif token["wiki"]:
                 wikilink = WIKILINK.fullmatch(self.text, *token.span())
@@ -160,10 +190,10 @@ class _Scan:
             elif token["opening"]:
                 (self.pictures if token.group() == "![" else self.brackets).append(token)
             elif token["closing"] and (opening := self.pop_innermost()):
-                target = self.read_target(position)
-                if target and len(self.pictures) < MAX_NESTING:
-                    yield from self.close_link(opening, token.start(), *target)
-                    position = target[1]
+                destination = self.read_target(position)
+                if destination and len(self.pictures) < MAX_NESTING:
+                    yield from self.close_link(opening, token.start(), *destination)
+                    position = destination[1]
 
     def close_wikilink(self, wikilink: re.Match[str]) -> Iterator[Link]:
         if not wikilink[1]:

@@ -66,6 +66,18 @@ async def test_a_rename_by_an_app_changes_the_targets_of_links_and_no_other_byte
     assert pending_count(mirror) == 0
 
 
+async def test_links_and_images_of_html_follow_moves(mirror: Mirror) -> None:
+    before = '<p>\n<a class="x" href="Kitchen/Dal.md#rice">dal</a>\n</p>\n\nand <img width=3 src=\'Kitchen/Dal.md\'>\n'
+    await _start(mirror, **{"Kitchen/Dal": "Dal\n", "Home": before})
+    dal, home = mirror.ids("Kitchen/Dal", "Home")
+    assert targets_of(mirror, home) == [dal, dal]
+
+    change(mirror.app, dal, name="Tarka dal")
+    await let_links_follow(mirror)
+
+    assert mirror.files()["Home.md"] == before.replace("Kitchen/Dal.md", "Kitchen/Tarka%20dal.md")
+
+
 async def test_a_rename_back_gives_every_page_its_bytes_back(mirror: Mirror) -> None:
     await _start(mirror, **{"Kitchen/Dal": "Dal\n", "Home": FORMS.replace("![[dal]]", "![[Dal]]")})
     (dal,) = mirror.ids("Kitchen/Dal")

@@ -85,9 +85,13 @@ RETURNING id, version"""
         ("---\ntitle: x\n...\ntext\n", True),
         ("---\ntitle: x\n---\ntext ...\n", False),
         ("{braces} and\n+++\n", False),
+        ('<p>\n<IMG src="a.png">\n</p>\n', True),
+        ('x <a\n  href="b.md">y</a>\n', True),
+        ("![a|300x200](b.png) ![|30](c.png)\n", True),
+        ("![a|b](c.png) <abbr>x</abbr> a | 300](b)\n", False),
     ],
 )
-async def test_documents_with_a_head_that_was_text_before_are_due(empty_dsn: str, text: str, is_due: bool) -> None:
+async def test_documents_that_are_read_in_another_way_now_are_due(empty_dsn: str, text: str, is_due: bool) -> None:
     restore_dump(empty_dsn)
     with psycopg.connect(empty_dsn, autocommit=True) as superuser:
         superuser.execute("SET session_replication_role = replica")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BOM = "\ufeff"
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_FIRST_LINE = re.compile(r"\ufeff?(\+\+\+|\{|---)[ \t]*[\r\n]")
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -209,3 +210,12 @@ class EditTargetError(UserError):
         super().__init__(sentence)
         self.occurrences = occurrences
         self.headings = headings
+
+
+def has_head_of_other_form(text: str) -> bool:
+    """Whether a page has front matter other than YAML between lines of `---`: earlier versions took it for text."""
+    opening = _FIRST_LINE.match(text)
+    if opening is None or (opening[1] == "---" and "\n..." not in text and "\r..." not in text):
+        return False
+    head = PageText(text).head
+    return bool(head) and (opening[1] != "---" or head.rstrip().endswith("..."))

@@ -90,9 +90,13 @@ class TagIndex:
 
     def _read_empty_pair(self, opening: re.Match[str], start: int) -> None:
         node = parse_json_or_none(html.unescape(opening[4])) if opening[3] == "data-tt" else None
-        if is_node(node) and not is_native(cast(Node, node)) and is_safe(cast(Node, node)):
+        if is_node(node) and _is_kept_as_json(cast(Node, node)) and is_safe(cast(Node, node)):
             self.atoms[start] = cast(Node, node)
             self.atom_ends.add(start + 1)
+
+
+def _is_kept_as_json(node: Node) -> bool:
+    return not is_native(node) or node["type"] == "image"  # earlier versions kept images with a size so
 
 
 def is_safe(node: Node) -> bool:

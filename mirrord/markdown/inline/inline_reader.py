@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.html_tags import TagIndex
 from mirrord.markdown.schema.document import MARKS, Mark, Node, text_node
+from mirrord.markdown.schema.sized_images import image_of_tag, split_size
 
 _MARKS: Mapping[str, str] = MappingProxyType(
     {"em_open": "italic", "strong_open": "bold", "s_open": "strike", "highlight_open": "highlight"}
@@ -165,7 +166,11 @@ def _is_word(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _read_html(token: Token) -> Node:
-    return {"type": "hardBreak"} if _BREAK.fullmatch(token.content) else raw_inline(token.content)
+    if _BREAK.fullmatch(token.content):
+        return {"type": "hardBreak"}
+    if token.content[:4].lower() == "<img" and (attrs := image_of_tag(token.content)):
+        return {"type": "image", "attrs": attrs}
+    return raw_inline(token.content)
 
 
 def _read_math(token: Token) -> Node:
@@ -181,7 +186,8 @@ def _read_image(token: Token) -> Node:
         raise NotInSchemaError
     alt = "".join(child.content if child.type != "softbreak" else "\n" for child in children)
     title = token.attrs.get("title")
-    return {"type": "image", "attrs": {"src": str(token.attrs["src"]), "alt": alt or None, "title": title}}
+    alt, sizes = split_size(alt)
+    return {"type": "image", "attrs": {"src": str(token.attrs["src"]), "alt": alt or None, "title": title, **sizes}}
 
 
 def _read_link_atom(token: Token) -> Node:

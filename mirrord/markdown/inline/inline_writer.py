@@ -14,10 +14,13 @@ from mirrord.markdown.inline.html_tags import TAGS_OF_DELIMITERS, tag_of, tags_o
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.node_rules import is_native
+from mirrord.markdown.schema.sized_images import SIZES, join_size, write_image_tag
 
 _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 # of a text that ends here; other parsers take a backslash behind it for a part of it
 _BARE_URL = re.compile(r"(?<![\w(<])(?:[a-z]{2,5}://|www\.)[^\s<]+\Z", re.IGNORECASE)
+_ALT_OF_TAGS = re.compile(r"\A\s|\s\Z|\s\n|\n\s")  # between brackets these blanks would go
+_LONE_IMAGE = re.compile(r"\A(<img [^<>]*>)(?=\n)")
 _BACKTICKS = re.compile(r"`+")
 _CODE_MARK: Mark = {"type": "code"}
 
@@ -35,7 +38,9 @@ class _Piece:
 
 def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = False) -> str:
     """Markdown of normal inline *content*; *one_line*: line breaks are not possible there."""
-    return _escape_edges(write_run(content, style, ("", ""), one_line=one_line))
+    written = _escape_edges(write_run(content, style, ("", ""), one_line=one_line))
+    # a tag alone in the first line would begin a block of HTML
+    return _LONE_IMAGE.sub(r"\1&#32;", written) if style.wary else written
 
 
 def write_run(content: Sequence[Node], style: Style, edges: tuple[str, str], *, one_line: bool = False) -> str:
@@ -159,9 +164,12 @@ def _write_code(text: str) -> str:
 
 
 def _write_image(attrs: Mapping[str, Json], style: Style) -> str:
+    size = join_size(attrs) if style.size_in_alt else None
+    if (size is None and not attrs.keys().isdisjoint(SIZES)) or _ALT_OF_TAGS.search(_text_or_empty(attrs.get("alt"))):
+        return write_image_tag(attrs)
     alt = escape_text(_text_or_empty(attrs.get("alt")), "[", "]", wary=style.wary)
     destination = write_destination(_text_or_empty(attrs.get("src")))
-    return f"![{alt}]({destination}{write_title(_text_or_empty(attrs.get('title')))})"
+    return f"![{alt}{size or ''}]({destination}{write_title(_text_or_empty(attrs.get('title')))})"
 
 
 def _write_mention(attrs: Mapping[str, Json], style: Style) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from mirrord.markdown.parser.nested_blocks import BARE_KEY
+from mirrord.markdown.schema.sized_images import split_size
 
 _LIST_TOKENS = ("bullet_list_open", "ordered_list_open")
 
@@ -37,6 +38,7 @@ class Style:
     setext: headings of level 1 and 2 are underlined.
     hollow: code without text holds an empty line.
     wary: every character that could be markup is escaped.
+    size_in_alt: the size of an image is in its description, as Obsidian has it, not in an HTML tag.
     """
 
     lists: tuple[ListStyle, ...] = (ListStyle(),)
@@ -48,6 +50,7 @@ class Style:
     setext: bool = False
     hollow: bool = False
     wary: bool = False
+    size_in_alt: bool = False
 
     def style_in_items(self) -> "Style":
         """The style inside list items, where a rule of dashes could be read as items."""
@@ -95,6 +98,8 @@ def _choices_of(token: Token) -> Iterator[tuple[str, Any]]:
             yield "emphasis" if child.type == "em_open" else "strong", child.markup
         elif child.type == "hardbreak":
             yield "spaces", "  \n" in token.content
+        elif child.type == "image" and split_size(child.content)[1]:
+            yield "size_in_alt", True
 
 
 def _with_delimiters(style: Style, token: Token) -> Style:

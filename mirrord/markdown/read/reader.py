@@ -17,6 +17,7 @@ from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json_or_none, text_node
 from mirrord.markdown.schema.node_rules import has_no_markdown
 from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.schema.sized_images import nodes_of_html
 
 _HOLDERS = frozenset(
     ["listItem", "taskItem", "blockquote", "callout", "detailsContent", "tableHeader", "tableCell", "footnoteDef"]
@@ -181,6 +182,8 @@ def _fill_with_paragraphs(node: Node) -> Node:
 
 def _make_raw_block(token: Token) -> Node:
     """A raw block without trailing blank lines: for unclosed HTML, their number depends on the text after it."""
+    if token.type == "html_block" and (images := nodes_of_html(token.content)):
+        return {"type": "paragraph", "content": images}
     lines = token.content.split("\n")
     while len(lines) > 1 and not lines[-1].strip():
         del lines[-1]

@@ -8,13 +8,14 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.schema.document import BLOCKS, INLINE, MARKS, TEXTBLOCKS, Mark, Node
 from mirrord.markdown.schema.node_types import MARKS as MARK_TYPES
 from mirrord.markdown.schema.node_types import NODES
+from mirrord.markdown.schema.sized_images import is_size
 
 # Besides the defaults of the table: values that TipTap writes without a choice of the user, and empty targets.
 _MEANINGLESS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
         "paragraph": {"textAlign": "left"},
         "heading": {"textAlign": "left"},
-        "image": {"src": ""},
+        "image": {"src": "", "width": "", "height": ""},
         "link": {"href": ""},
     }
 )
@@ -87,7 +88,7 @@ NATIVE_ATTRIBUTES: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
         "footnoteDef": {"label": _LABEL_TEST},
         "rawBlock": {"raw": _is_text},
         "rawInline": {"raw": _is_text},
-        "image": {"src": _is_text, "alt": _is_text, "title": _is_text},
+        "image": {"src": _is_text, "alt": _is_text, "title": _is_text, "width": is_size, "height": is_size},
         "mathInline": {"latex": _is_inline_latex, "display": _is_flag},
         "footnoteRef": {"label": _LABEL_TEST},
         "wikilink": _WIKILINK_TESTS,

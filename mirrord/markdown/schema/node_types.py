@@ -11,7 +11,9 @@ from typing import Final, Literal
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
 
-Kind = Literal["string", "integer", "boolean"]
+Kind = Literal["string", "integer", "boolean", "size"]
+
+_SIZE_TYPES: Final = ("number", "string")  # of the kind `size`: pixels, or any text of HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ NODES: Mapping[str, NodeType] = MappingProxyType(
                 "src": Attribute("as it is written", required=True),
                 "alt": Attribute("the description", default=""),
                 "title": Attribute("the hint", default=""),
+                "width": Attribute("in pixels, or as in HTML", "size"),
+                "height": Attribute("in pixels, or as in HTML", "size"),
             },
         ),
         "mathInline": NodeType(
@@ -267,7 +271,8 @@ def _value_schema(attribute: Attribute) -> JsonObject:
     if attribute.values:
         result["enum"] = [*attribute.values, *([] if attribute.required else [None])]
     else:
-        result["type"] = attribute.kind if attribute.required else [attribute.kind, "null"]
+        kinds: list[Json] = [*(_SIZE_TYPES if attribute.kind == "size" else (attribute.kind,))]
+        result["type"] = attribute.kind if attribute.required else [*kinds, "null"]
     if attribute.bounds is not None:
         result["minimum"], result["maximum"] = attribute.bounds
     if attribute.default is not None:

@@ -18,6 +18,7 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.schema.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.markdown.schema.node_rules import DEFAULT_ATTRIBUTES, IGNORED_ATTRIBUTES
 from mirrord.markdown.schema.normal_tables import CELLS, align_rows, join_paragraphs
+from mirrord.markdown.schema.sized_images import SIZES, nodes_of_html, split_size, to_size
 
 _OWN_ATTRIBUTES = frozenset(["id"])
 _LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
@@ -29,6 +30,8 @@ def normalize(node: Node) -> Node:
     name = node["type"]
     if name not in BLOCKS and name not in INLINE and name != "doc":
         return node
+    if name in ("rawBlock", "rawInline") and (images := _images_of_raw(node)):
+        return images
     result: Node = {"type": name}
     content = _normalize_content(name, node.get("content") or [])
     if name == "paragraph" and not content:
@@ -42,6 +45,17 @@ def normalize(node: Node) -> Node:
     if marks := [mark for mark in map(_normalize_mark, node.get("marks") or ()) if mark != {"type": "textStyle"}]:
         result["marks"] = marks
     return result
+
+
+def _images_of_raw(node: Node) -> Node | None:
+    """The images that a raw node is, of a version that did not read them; None if it is anything else."""
+    raw = (node.get("attrs") or {}).get("raw")
+    images = nodes_of_html(raw) if isinstance(raw, str) else []
+    if not images or (node["type"] == "rawInline" and len(images) > 1):
+        return None
+    if node["type"] == "rawBlock":
+        return normalize({"type": "paragraph", "content": images})
+    return normalize({**images[0], "marks": node.get("marks") or []})
 
 
 def fingerprint(node: Node) -> str:
@@ -88,10 +102,25 @@ def _mark_order(mark: Mark) -> str:
 def _normalize_attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
     defaults = DEFAULT_ATTRIBUTES.get(name, {})
     ignored = _OWN_ATTRIBUTES if name in BLOCKS else IGNORED_ATTRIBUTES.get(name, frozenset())
-    return {
+    normal_attrs = {
         key: _normalize_value(key, value)
         for key, value in (attrs or {}).items()
         if value is not None and key not in ignored and not _is_default(value, defaults.get(key))
+    }
+    return _with_size(normal_attrs) if name == "image" else normal_attrs
+
+
+def _with_size(attrs: dict[str, Json]) -> dict[str, Json]:
+    """The normal attributes of an image with its size, which may be in the description, as numbers."""
+    sizes = {key: to_size(attrs[key]) for key in SIZES if key in attrs}
+    alt = attrs.get("alt")
+    if sizes or not isinstance(alt, str):
+        return {**attrs, **sizes}
+    description, sizes = split_size(alt)
+    return {
+        **{key: value for key, value in attrs.items() if key != "alt"},
+        **({"alt": description} if description else {}),
+        **sizes,
     }
 
 

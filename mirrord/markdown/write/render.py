@@ -131,6 +131,8 @@ def _open_page(body: str, dialect: Dialect) -> _Page:
     reading = reading_of(page)
     cut = split_page(texts, page, reading.blocks)
     habit = usual_style_of([token for part in cut.parts for token in part.tokens])
+    if dialect is Dialect.OBSIDIAN:
+        habit = replace(habit, size_in_alt=True)
     return _Page(reading, cut, [line[len(text) :] for line, text in zip(body_lines, texts, strict=True)], habit)
 
 
