@@ -32,7 +32,7 @@ _CAUSES = {
 class CheckResult:
     """
     One tenant's comparison. findings: the verdict of every path. former_verdicts: the verdicts of differing paths
-    before the repair. causes: the obstacle of each path that still differs.
+    before the repair. causes: the obstacle of each path that still differs, as far as it is known.
     """
 
     findings: list[Finding]
@@ -60,7 +60,9 @@ class CheckResult:
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for the daemon (with --fix).")
 def check(config: Config, tenant: str | None, as_json: bool, everything: bool, fix: bool, timeout: float) -> int:
     """
-    Compare every file with its row, byte for byte. Exit code 1 if anything differs.
+    Compare every file with its row, byte for byte, and say what is known of each difference.
+
+    Exit code 1 if anything differs.
 
     With --fix the daemon reads every file and row again, as it does once a day, and syncs missed changes by its
     ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
@@ -74,7 +76,10 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
             }
             odd = {name: {finding.path: finding.verdict for finding in _differing(first[name])} for name in first}
             if not fix or not any(odd.values()):
-                return {name: CheckResult(first[name], {}, {}) for name in first}
+                return {
+                    name: CheckResult(first[name], {}, await _load_listed_causes(database, chosen[name], first[name]))
+                    for name in first
+                }
             if not await _is_suspended(database, chosen):
                 await asyncio.to_thread(_ask_daemon, config, timeout)
             return {
@@ -146,12 +151,22 @@ async def _explain_tenant(
     )
 
 
+async def _load_listed_causes(database: Database, tenant: TenantId, findings: Sequence[Finding]) -> dict[str, str]:
+    """What the list of problems says of each path that differs."""
+    async with database.transaction(tenant) as connection:
+        problems = await open_issues.load_problems(connection, tenant)
+    reasons = {finding.path: _sentences_of(finding.path, problems) for finding in _differing(findings)}
+    return {path: reason for path, reason in reasons.items() if reason}
+
+
+def _sentences_of(path: str, problems: Sequence[Problem]) -> str:
+    return " ".join(problem.sentence for problem in problems if problem.path == path)
+
+
 def explain_finding(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
     """The obstacle and the cure of a path that still differs after a full comparison."""
-    of_path = [problem.sentence for problem in problems if problem.path == finding.path]
-    of_all = [problem.sentence for problem in problems if problem.path == ""]
-    if of_path or of_all:
-        return " ".join(of_path or of_all)
+    if reason := _sentences_of(finding.path, problems) or _sentences_of("", problems):
+        return reason
     if halts and finding.verdict in (Verdict.MISSING, Verdict.EXTRA):
         return "Deletions wait for a decision: `mirrord halts` says which, and how to decide."
     return f"{_CAUSES[finding.verdict]} If it persists, see `mirrord status` and the daemon's log."

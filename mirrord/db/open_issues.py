@@ -161,6 +161,40 @@ class ConflictRow:
     created_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSibling:
+    """The page of an open conflict. file_text: that it was made from; version, markdown: as it is."""
+
+    conflict: int
+    entry: EntryId
+    file_text: str
+    version: int
+    markdown: str
+
+
+_OPEN_SIBLING = """
+SELECT c.id, p.id, c.file_text, p.version, p.markdown FROM mirrord.conflict AS c
+  JOIN mirrord.page AS p ON p.tenant_id = c.tenant_id AND p.id = c.sibling_id
+ WHERE c.tenant_id = %s AND c.mirror_id = %s AND c.entry_id = %s AND c.resolved_at IS NULL
+   AND c.file_text IS NOT NULL AND p.markdown IS NOT NULL AND p.deleted_at IS NULL AND p.ahead = '{}'
+ ORDER BY c.id DESC LIMIT 1"""
+
+
+async def load_open_sibling(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, entry: EntryId
+) -> OpenSibling | None:
+    """The newest page beside *entry* that keeps a file of *mirror*; None: there is none, or an app just wrote it."""
+    row = await (await connection.execute(_OPEN_SIBLING, (tenant, mirror, entry))).fetchone()
+    return OpenSibling(*row) if row else None
+
+
+async def store_file_text(connection: Connection, tenant: TenantId, conflict: int, text: str) -> None:
+    """Store the text that the file of an open conflict has now."""
+    await connection.execute(
+        "UPDATE mirrord.conflict SET file_text = %s WHERE tenant_id = %s AND id = %s", (text, tenant, conflict)
+    )
+
+
 _CONFLICT_COLUMNS = (
     "entry_id, sibling_id, path, kind, row_version, base_text, file_text, row_text, base_digest, file_digest, "
     "row_digest, id, created_at"

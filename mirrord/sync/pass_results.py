@@ -51,18 +51,27 @@ async def conclude(
     for row, path, over, displaced in applied.displaced_saves:
         parts.recovery.add_save(row.entry, path, over, displaced)
     ended = [decision for decision in applied.carried_out if not _keeps_refused(parts, decision)]
-    moved = [*map(problem_path, ended), *applied.written_paths]
+    restored = _restored_beside_refused(parts, applied)
+    written = [path for path, entry in applied.written_paths.items() if entry not in restored]
+    moved = [*map(problem_path, ended), *written]
     settled = {*idle, *(decision.state.entry for decision in ended)}
     parts.retries.note_rest(settled)
     await parts.problems.update(observation.look, applied.troubles, moved, settled)
+    await parts.problems.note_restored(restored)
     _note_former_paths(parts, applied)
     await _remember_done(parts, applied)
 
 
 def _keeps_refused(parts: EngineParts, decision: Decision) -> bool:
-    """Whether only the file was kept apart: the row still waits for its author, and its problem stays."""
+    """Whether only the file was kept apart or brought back: the row waits for its author, and its problem stays."""
     row = decision.state.row
-    return decision.move is Move.SIBLING and row is not None and parts.retries.is_refused(row)
+    return decision.move in (Move.SIBLING, Move.CREATE) and row is not None and parts.retries.is_refused(row)
+
+
+def _restored_beside_refused(parts: EngineParts, applied: PassOutcome) -> set[EntryId]:
+    """Entries with a refused row whose file was removed and is back."""
+    restored = [decision for decision in applied.carried_out if decision.move is Move.CREATE]
+    return {decision.state.entry for decision in restored if _keeps_refused(parts, decision)}
 
 
 def take_barred(parts: EngineParts) -> set[EntryId]:

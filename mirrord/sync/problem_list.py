@@ -1,6 +1,7 @@
 """The list of problems: a problem of a path is listed once and removed when it is over."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from mirrord.db import open_issues
@@ -20,6 +21,11 @@ _CODES_OF_UNREAD_FILES = _CODES_SEEN_BY_LOOKING | {"damaged"}
 # the next move of the path shows whether these are solved
 _CODES_ENDED_BY_MOVING = frozenset(
     {"in-the-way", "unwritable", "blob", "internal", "render", "content-lost", "livelock", "trigger"}
+)
+CODES_OF_REFUSED_ROWS = frozenset({"render", "content-lost"})
+_RESTORED = (
+    " Its file was removed meanwhile and is back with the last text, since the change waits; to delete the page, "
+    "delete its row, or settle the change and remove the file again."
 )
 # these report a finished action, and stay as long as the file
 _CODES_ENDED_BY_REMOVAL = frozenset({"twin"})
@@ -104,6 +110,13 @@ class ProblemList:
             if key not in self._problems or self._problems[key].sentence != problem.sentence
         ]
         await self.change(new_problems, solved)
+
+    async def note_restored(self, entries: Collection[EntryId]) -> None:
+        """Say, in the problems of refused rows, that their files were removed and are back."""
+        listed = [problem for problem in self._problems.values() if problem.entry in entries]
+        refused = [problem for problem in listed if problem.code in CODES_OF_REFUSED_ROWS]
+        untold = [problem for problem in refused if not problem.sentence.endswith(_RESTORED)]
+        await self.change([replace(problem, sentence=problem.sentence + _RESTORED) for problem in untold], [])
 
     async def change(self, new_problems: Sequence[Problem], solved: Sequence[tuple[str, str]]) -> None:
         """List *new_problems* and remove *solved* (path, code), some of which may not be listed."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -226,6 +227,96 @@ def test_what_is_held_survives_a_restart_and_edits_meanwhile(mirrord: Mirrord) -
     confirm(mirrord, page)
     eventually(lambda: mirrord.text(path) == "t\n", "the emptied page")
     assert_over(mirrord, path)
+
+
+def test_saves_beside_what_is_held_are_versions_of_one_page(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    edits = [TEXT.replace("seven", hour) for hour in ("eight", "nine", "ten", "nine")]
+    for edited in edits:
+        save(mirrord.file(path), edited)
+        sibling = eventually(lambda edited=edited: sibling_with(mirrord, page, edited), "the save beside the page")  # type: ignore[misc]
+        look_everywhere(mirrord)
+    assert value(mirrord.app, "SELECT count(*) FROM mirrord.conflict WHERE entry_id = %s", page) == 1
+    assert value(mirrord.app, "SELECT file_text FROM mirrord.conflict WHERE entry_id = %s", page) == edits[-1]
+    texts = [
+        version["markdown"].partition("---\n")[2].partition("---\n")[2] for version in history(mirrord.app, sibling)
+    ]
+    assert texts == edits
+    assert_kept_apart(mirrord, path, page, edits[-1])
+
+
+def test_a_page_beside_that_a_person_wrote_into_stays_and_the_next_save_is_another(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    save(mirrord.file(path), TEXT.replace("seven", "eight"))
+    sibling = eventually(lambda: sibling_with(mirrord, page, TEXT.replace("seven", "eight")), "the save")
+    change(mirrord.app, sibling, markdown="settled by hand\n")
+    save(mirrord.file(path), TEXT.replace("seven", "nine"))
+    other = eventually(lambda: sibling_with(mirrord, page, TEXT.replace("seven", "nine")), "the second save")
+    assert other != sibling
+    assert row_of(mirrord.app, sibling)["markdown"].endswith("settled by hand\n")
+
+
+def test_the_file_of_a_page_that_is_held_comes_back_when_it_is_removed(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    mirrord.file(path).unlink()
+    eventually(lambda: mirrord.text(path) == TEXT, "the file again")
+    assert_listed(mirrord, path, "confirm_content", "was removed meanwhile and is back")
+    row = row_of(mirrord.app, page)
+    assert (row["content"], row["markdown"], row["ahead"], row["deleted_at"]) == (EMPTIED, TEXT, ["content"], None)
+
+    confirm(mirrord, page)
+    eventually(lambda: mirrord.text(path) == "t\n", "the emptied page")
+    assert_over(mirrord, path)
+    mirrord.file(path).unlink()
+    eventually(lambda: row_of(mirrord.app, page)["deleted_at"] is not None, "the page to be deleted")
+
+
+def test_a_file_that_is_removed_while_no_daemon_runs_comes_back_beside_what_is_held(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    mirrord.stop()
+    mirrord.file(path).unlink()
+    mirrord.up()
+    eventually(lambda: mirrord.text(path) == TEXT, "the file again")
+    assert_held(mirrord, path, page)
+
+
+def test_a_row_that_is_deleted_while_it_is_held_takes_its_file_along(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    change(mirrord.app, page, deleted_at=datetime.now(UTC))
+    eventually(lambda: mirrord.text(path) is None, "the file to go")
+    assert_over(mirrord, path)
+
+
+def test_a_table_that_markdown_lacks_is_simpler_in_row_and_file(mirrord: Mirrord) -> None:
+    path, page, content = derived_page(mirrord)
+    items = [
+        {"type": "listItem", "content": [{"type": "paragraph", "content": [{"type": "text", "text": word}]}]}
+        for word in ("one", "two")
+    ]
+    cell = {"type": "tableHeader", "content": [{"type": "bulletList", "content": items}]}
+    content["content"].append({"type": "table", "content": [{"type": "tableRow", "content": [cell]}]})
+    change(mirrord.app, page, content=Jsonb(content))
+    eventually(lambda: mirrord.text(path) == f"{TEXT}\n| • one<br>• two |\n| --- |\n", "the table in the file")
+    written = row_of(mirrord.app, page)["content"]["content"][-1]["content"][0]["content"][0]
+    assert [child["type"] for child in written["content"]] == ["paragraph"]
+    assert codes(mirrord, path) == []
+
+
+def test_check_says_why_a_page_that_is_held_differs(mirrord: Mirrord) -> None:
+    path, page, _ = held_page(mirrord)
+    checked = mirrord.run("check", "--tenant", mirrord.tenant)
+    assert checked.returncode == 1
+    assert path in checked.stdout
+    assert f"confirm_content('{page}')" in checked.stdout
+
+
+def sibling_with(mirrord: Mirrord, page: UUID, text: str) -> UUID | None:
+    """The page beside *page* that has *text*."""
+    query = """
+        SELECT p.id FROM mirrord.conflict AS c JOIN mirrord.page AS p ON p.id = c.sibling_id
+         WHERE c.entry_id = %s AND c.resolved_at IS NULL AND right(p.markdown, length(%s)) = %s"""
+    row = mirrord.app.execute(query, [page, text, text]).fetchone()
+    return row[0] if row else None
 
 
 def assert_kept_apart(mirrord: Mirrord, path: str, page: UUID, edited: str) -> None:

@@ -115,12 +115,18 @@ class Retries:
         return replace(state, file=UnreadableFile(file.path, f"{file.path!r} is empty just now."))
 
     def _hold_refused(self, decision: Decision) -> Decision:
-        """A refused row waits for its author; a file edit in the meantime becomes its conflict sibling."""
+        """
+        A refused row waits for its author; a file edit in the meantime becomes its conflict sibling.
+
+        A file that is removed in the meantime comes back with the last text: what an app wrote outlives a deletion.
+        """
         row, file, base = decision.state.row, decision.state.file, decision.state.base
         if decision.move is not Move.RENDER or row is None or not self.is_refused(row):
             return decision
         if isinstance(file, File) and base is not None and file.digest != base.digest:
             return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
+        if file is None and base is not None and row.placed and row.digest not in (None, NO_TEXT):
+            return Decision(decision.state, Step.FILE, Move.CREATE, PlaceMove.NOTHING)
         return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)
 
     def _await_scan(self, decision: Decision, observation: Observation) -> Decision:

@@ -28,6 +28,7 @@ from mirrord.sync.writing import conflict_merge
 from mirrord.sync.writing.conflict_merge import conflict_of
 from mirrord.sync.writing.entry_bodies import data_of
 from mirrord.sync.writing.file_writes import write_files
+from mirrord.sync.writing.refused_siblings import renew_sibling
 from mirrord.sync.writing.row_rendering import RenderedRows, name_row, render_rows
 from mirrord.sync.writing.row_writes import write_to_rows
 from mirrord.sync.writing.write_outcomes import FileOutcome, refused_outcome
@@ -127,13 +128,15 @@ async def _merge_conflict(
         conflict = conflict_of(decision.state, data)
         if buffer_revision is not None:
             sides.old_buffers.note_save(decision.state.entry, file.digest)
+        renewed: list[EntryId] | None = None
         if decision.move is Move.SIBLING:
             conflict = replace(conflict, ancestor=None)
+            renewed = await renew_sibling(sides, conflict)
         elif buffer_revision is not None:
             conflict = replace(
                 conflict, ancestor=buffer_revision.digest, ancestor_version=buffer_revision.version, stale=True
             )
-        applied.entries_to_check += await conflict_merge.merge_conflict(sides, conflict)
+        applied.entries_to_check += renewed or await conflict_merge.merge_conflict(sides, conflict)
     except (Stale, FileNotFoundError):
         applied.stale.append(decision)
     except Busy:
