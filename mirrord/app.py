@@ -235,7 +235,7 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
         lock.acquire()
         on_failure.callback(lock.release)
         sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant, config.dialect)
-        sides.links = config.links
+        sides.links, sides.content_loss = config.links, config.content_loss
         on_failure.pop_all()
     return OpenMirror(sides, lock, decision.adopting, decision.start)
 

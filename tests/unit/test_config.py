@@ -139,6 +139,7 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
         ("tenants = 'one'", "'tenants' must be a list of texts"),
         ("tenants = [1]", "'tenants' must be a list of texts"),
         ("[mirror]\nmode = 0o700", "'mode' must be text"),
+        ("[markdown]\ncontent_loss = 'drop'", "`markdown.content_loss` is one of"),
         ("[mirror]\nmode = '9'", "mirror.mode is '9'"),
         ("[mirror]\nmode = '70000'", "mirror.mode is '70000'"),
         ("[mirror]\nmode = '-700'", "mirror.mode is '-700'"),
@@ -167,7 +168,7 @@ def test_a_wrong_setting_is_named_in_a_sentence(text: str, sentence: str) -> Non
     assert sentence in str(raised.value)
     assert any(
         name in str(raised.value)
-        for name in (str(file), "mirror.mode", "mirror.attachments", "notify", "processes", "pool")
+        for name in (str(file), "mirror.mode", "mirror.attachments", "markdown", "notify", "processes", "pool")
     )
 
 

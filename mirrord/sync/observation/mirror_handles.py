@@ -9,6 +9,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import Fenced
+from mirrord.markdown.content_loss import ContentLoss
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
@@ -34,7 +35,8 @@ class Sides:
     Everything an engine acts on, for one tenant's tree.
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
-    links: which renames and moves links follow. dialect: of the tenant's pages. is_first: when the mirror was opened,
+    links: which renames and moves links follow. dialect: of the tenant's pages. content_loss: what becomes of tables
+    that Markdown lacks. is_first: when the mirror was opened,
     its tenant had no past, neither mirrors nor changes, so that nothing of an earlier daemon has to be looked for.
     """
 
@@ -57,6 +59,7 @@ class Sides:
     unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
     links: LinkRule = LinkRule.TOOLS
     dialect: Dialect = Dialect.PLAIN
+    content_loss: ContentLoss = ContentLoss.DEGRADE
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

@@ -19,6 +19,7 @@ from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Row, digest_of
 from mirrord.domain.place import BESIDE_PREFIX, record_path
 from mirrord.errors import Damaged, Locked, Stale, UserError
+from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
@@ -154,7 +155,7 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
             continue
         try:
             former = await _load_former(connection, sides, page) if page.content is not None else ()
-            derived = await asyncio.to_thread(_derive, page, former)
+            derived = await asyncio.to_thread(_derive, page, former, sides.content_loss)
             is_stored = await _store_derived(connection, sides, page, derived)
         except Damaged as error:
             result.refusals.append(refusal_of_page(page.entry, error))
@@ -187,7 +188,7 @@ async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Diges
         pages = await derived_rows.load_page_rows(connection, sides.tenant, entries)
         former = {page.entry: await _load_former(connection, sides, page) for page in pages}
         others = await record_rows.load_records(connection, sides.tenant, entries)
-    texts = {page.entry: partial(render_page, page, former[page.entry]) for page in pages}
+    texts = {page.entry: partial(render_page, page, former[page.entry], sides.content_loss) for page in pages}
     texts |= {record.entry: partial(_record_text, names[record.entry], record) for record in others}
     digests = dict[EntryId, Digest]()
     for entry, text in texts.items():
@@ -200,12 +201,12 @@ def _record_text(name: str, record: record_rows.RecordRow) -> str:
     return render_record(name, record).text
 
 
-def _derive(page: PageRow, former: Sequence[str]) -> _Derived:
+def _derive(page: PageRow, former: Sequence[str], loss: ContentLoss) -> _Derived:
     """Derive text and document of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
-    rendered = _render_page(page, former)
+    rendered = _render_page(page, former, loss)
     data = rendered.text.encode()
     page_links = links_of(rendered) if page.ahead_columns else None
-    document = document_of(page)
+    document = document_of(page, loss)
     if document is not None and CONSTRUCTS[page.dialect]:
         document = _document_as_read(document, rendered)
     return _Derived(data, digest_of(data), text_of(rendered), document, page_links)
@@ -245,9 +246,9 @@ async def _render_records(
             result.texts[record.entry] = data
 
 
-def document_of(page: PageRow) -> Document | None:
+def document_of(page: PageRow, loss: ContentLoss) -> Document | None:
     """The document that an app wrote, with an id for every block; None if it wrote none."""
-    content = read_content(page)
+    content = read_content(page, loss)
     return (
         complete_ids(content, parse_json_or_none(page.prior_content) if page.prior_content is not None else None)
         if content
@@ -261,12 +262,12 @@ def _document_as_read(document: Document, rendered: PageText) -> Document:
     return document if normalize(reading) == normalize(document) else keep_nodes_and_ids(reading, document)
 
 
-def render_page(page: PageRow, former: Sequence[str] = ()) -> str:
+def render_page(page: PageRow, former: Sequence[str] = (), loss: ContentLoss = ContentLoss.DEGRADE) -> str:
     """The Markdown of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
-    return _render_page(page, former).text
+    return _render_page(page, former, loss).text
 
 
-def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
+def _render_page(page: PageRow, former: Sequence[str], loss: ContentLoss) -> PageText:
     if not page.ahead_columns and page.markdown is not None:
         return PageText(page.markdown, page.dialect)
     fields = NewViews(
@@ -275,7 +276,7 @@ def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
         icon=page.icon,
         position=page.position,
         frontmatter=read_frontmatter(page),
-        content=read_content(page),
+        content=read_content(page, loss),
     )
     text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
     return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)

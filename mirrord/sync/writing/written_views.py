@@ -6,10 +6,12 @@ from mirrord.db.content.derived_rows import PageRow
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
+from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import SCHEMA, string_attribute
+from mirrord.markdown.write.plain_tables import with_plain_tables
 from mirrord.markdown.write.soft_breaks import with_soft_breaks
 from mirrord.markdown.write.stored_form import content_of
 
@@ -24,12 +26,12 @@ def read_frontmatter(page: PageRow) -> Data | None:
         raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
 
 
-def read_content(page: PageRow) -> Document | None:
+def read_content(page: PageRow, loss: ContentLoss = ContentLoss.DEGRADE) -> Document | None:
     """
-    The document that an app wrote, with the soft breaks that its editor made hard.
+    The document that an app wrote, with the soft breaks that its editor made hard, and with tables of Markdown.
 
     Where it is in the schema of an editor that lacks nodes, with all that this editor lacks. None: it wrote none.
-    Raises Damaged if it cannot be written.
+    loss: what becomes of tables that Markdown lacks. Raises Damaged if it cannot be written.
     """
     try:
         content = cast("Document | None", parse_json(page.content)) if page.content is not None else None
@@ -38,11 +40,12 @@ def read_content(page: PageRow) -> Document | None:
     if content is None or not is_node(content):
         return content
     prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
+    before = make_document(content_of(prior))
     if schema := string_attribute(content, "schema"):
-        return _from_schema(content, schema, prior, page.dialect)
-    if '"hardBreak"' not in (page.content or ""):
-        return content
-    return with_soft_breaks(content, make_document(content_of(prior)))
+        content = _from_schema(content, schema, prior, page.dialect)
+    elif '"hardBreak"' in (page.content or ""):
+        content = with_soft_breaks(content, before)
+    return with_plain_tables(content, before.get("content") or [], loss)
 
 
 def _from_schema(written: Document, schema: str, prior: object, dialect: Dialect) -> Document:
