@@ -30,8 +30,6 @@ from mirrord.domain.history_rule import HistoryRules, parse_history
 from mirrord.domain.link_rule import LinkRule, parse_link_rule
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS
-from mirrord.domain.measures import Endpoint, parse_endpoint
-from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
 from mirrord.domain.write_rules import FOLDERS_KEY, WRITE_KEY, WriteRules, parse_write_rules
 from mirrord.errors import UserError
@@ -175,7 +173,6 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         agents=_parse_agents(written.get("mcp", {}), environment, flags),
         signing=_credential_file("signing.pem", environment),
         metrics=parse_metrics(written.get("metrics")),
-        metrics=parse_endpoint(written.get("metrics")),
         console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
         processes=parse_processes(environment.get("MIRRORD_PROCESSES") or written.get("processes", 1)),
         pool=parse_pool(written.get("pool")),
@@ -231,100 +228,6 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         client_documents=written.get("client_documents", False),
         issuer=parse_issuer(written["issuer"]) if "issuer" in written else None,
     )
-
-
-def _parse_answers(text: str) -> AnswerForm:
-    try:
-        return AnswerForm(text)
-    except ValueError:
-        raise UserError(f"mcp.answers is {text!r}; there are {', '.join(AnswerForm)}.") from None
-
-
-def _read_file(file: Path | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    import tomllib  # noqa: PLC0415  (the server for agents mostly starts without a file)
-
-    try:
-        written = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"The configuration {file} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The configuration {file} is not TOML: {error}.") from error
-    _check_keys(file, written)
-    return written
-
-
-_ANY_KEY = "*"  # every other key, with text
-_ANY_VALUE = object  # checked when it is read
-ExpectedType = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
-
-_KEYS: dict[str, ExpectedType] = {
-    "dsn": str,
-    "data": str,
-    "tenants": list,
-    "notify": str,
-    "mirror": {"dir": str, "mode": str, "attachments": list},
-    "markdown": {"dialect": str, "content_loss": str},
-    "sources_dir": str,
-    "metrics": str,
-    "processes": _ANY_VALUE,
-    "pool": str,
-    "listen_dsn": str,
-    "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
-    "links": {"rewrite": str},
-    "console": {"serve": bool, "port": int, "hosts": list},
-    "mcp": {
-        "token_file": str,
-        "local_trust": bool,
-        "attach_from": list,
-        "tools": list,
-        "elicitation": bool,
-        "answers": str,
-        "oauth": str,
-        "client_documents": bool,
-        "issuer": {"url": str, "resource": str, "claim": str, "keys": str, "people": {}},
-        "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
-        "limits": {"pending": int, "calls": int, "mutations": int},
-    },
-}
-
-
-def _check_keys(file: Path, written: Mapping[str, Any]) -> None:
-    for key, value in written.items():
-        expected = _KEYS.get(key)
-        if expected is None:
-            raise UserError(f"{file}: the key {key!r} is unknown; there are {', '.join(_KEYS)}.")
-        _check_key(file, key, key, value, expected)
-
-
-def _check_key(file: Path, table: str, key: str, value: Any, expected: ExpectedType) -> None:
-    if isinstance(expected, dict):
-        _check_table(file, table, value, expected)
-    else:
-        _check_value(file, key, value, expected)
-
-
-def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, ExpectedType]) -> None:
-    if not isinstance(written, dict):
-        raise UserError(
-            f"{file}: {table!r} must be a table, [{table}], with {', '.join(expected) or 'names and texts'}."
-        )
-    for key, value in written.items():
-        if expected and key not in expected and _ANY_KEY not in expected:
-            raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(expected)}.")
-        _check_key(file, f"{table}.{key}", key, value, expected.get(key, str))
-
-
-def _check_value(file: Path, key: str, value: Any, expected: type) -> None:
-    if expected is str and not isinstance(value, str):
-        raise UserError(f"{file}: {key!r} must be text, in quotes.")
-    if expected is bool and not isinstance(value, bool):
-        raise UserError(f"{file}: {key!r} must be true or false.")
-    if expected is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UserError(f"{file}: {key!r} must be a whole number; 0 is no limit.")
-    if expected is list and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise UserError(f"{file}: {key!r} must be a list of texts.")
 
 
 def _to_path(text: str | None) -> Path | None:

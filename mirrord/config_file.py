@@ -17,7 +17,7 @@ _KEYS: dict[str, ExpectedType] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str, "attachments": list},
-    "markdown": {"dialect": str},
+    "markdown": {"dialect": str, "content_loss": str},
     "sources_dir": str,
     "metrics": str,
     "processes": _ANY_VALUE,

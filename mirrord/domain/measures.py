@@ -1,12 +1,9 @@
 """What is measured of one tenant's mirror, latency histograms included."""
 
-import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from mirrord.errors import UserError
 
 # Seconds; they include the targets of mirrord (15, 20 and 40 ms).
 BOUNDS_SECONDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -66,21 +63,6 @@ def _quantile(values: Sequence[float], share: float) -> float:
 
 
 Endpoint = tuple[str, int] | str  # of the metrics: a loopback address and a port, or the path of a Unix socket
-
-
-def parse_endpoint(text: str | None) -> Endpoint | None:
-    """The endpoint of measurements; loopback only, because they name tenants and need no login."""
-    if text is None:
-        return None
-    socket = text.removeprefix("unix:")
-    if socket != text and socket.startswith("/"):
-        return socket
-    host, _, port = text.rpartition(":")
-    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
-    is_loopback = re.fullmatch(r"127(\.\d{1,3}){3}|::1", name) is not None
-    if not is_loopback or not re.fullmatch(r"\d{1,5}", port) or not 0 < int(port) < 1 << 16:
-        raise UserError(f'metrics is {text!r}; write "127.0.0.1:9464", or "unix:/run/mirrord/metrics"; only loopback.')
-    return name, int(port)
 
 
 @dataclass(frozen=True, slots=True)
