@@ -50,6 +50,7 @@ class Gate:
 
     def __init__(self, data: Path) -> None:
         """data: the data directory. Raises UserError if the key cannot be stored in it."""
+        self.data = data
         self._directory = data / "console"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

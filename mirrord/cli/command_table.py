@@ -18,7 +18,7 @@ _COMMANDS = {
     "check": "mirrord.cli.check_command:check",
     "collections": "mirrord.research.collections.collections_cli:collections",
     "conflicts": "mirrord.cli.conflicts_command:conflicts",
-    "console": "mirrord.cli.console_command:console",
+    "console": "mirrord.cli.console.console_command:console",
     "diff": "mirrord.cli.history_commands:diff",
     "doctor": "mirrord.cli.host.doctor:doctor",
     "dsn": "mirrord.cli.host.setup_commands:dsn",

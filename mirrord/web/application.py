@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 
 import psycopg
 from starlette.applications import Starlette
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from mirrord.auth.page_shares import ShareStore
 from mirrord.auth.sign_in import Gate
 from mirrord.db.database import Database
 from mirrord.domain.entry import MAX_FILE_BYTES
@@ -34,11 +35,18 @@ from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.read_limits import ReadLimit, run_while_connected
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
-from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of, visit_of
+from mirrord.web.request_context import (
+    AppContext,
+    Endpoint,
+    Tenants,
+    app_context_of,
+    json_response,
+    session_of,
+    visit_of,
+)
+from mirrord.web.sharing import share_api, shared_view
 
 MAX_BODY_BYTES = MAX_FILE_BYTES + (1 << 20)  # bytes of a body: the largest attachment and its multipart envelope
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def create_application(
@@ -63,7 +71,7 @@ def create_application(
             psycopg.ProgrammingError: _postgres_error,
         },
     )
-    application.state.desk = AppContext(database, gate, tenants, stop)
+    application.state.desk = AppContext(database, gate, ShareStore(gate.data), tenants, stop)
     application.state.live = LiveEvents(dsn, stop)
     application.state.streams = Counter()
     return application
@@ -77,7 +85,18 @@ def _routes() -> list[BaseRoute]:
         _write_route("/sign-out", html_pages.sign_out),
         Route("/api/waiting", tenant_status.count_in_tenants),
         Mount("/static", Assets(directory=STATIC_DIRECTORY)),
+        *_shared_routes(),
         Mount("/t/{tenant}", routes=[*_view_routes(), Mount("/api", routes=_api_routes())]),
+    ]
+
+
+def _shared_routes() -> list[BaseRoute]:
+    """What people without a session see."""
+    show = shared_view.shared_endpoint(shared_view.show_shared_page)
+    return [
+        Route("/s/{token}", show),
+        Route("/s/{token}/p/{page}", show),
+        Route("/s/{token}/p/{page}/file/{file}", shared_view.shared_endpoint(shared_view.download_shared_file)),
     ]
 
 
@@ -141,6 +160,9 @@ def _api_routes() -> list[BaseRoute]:
         _write_route(f"{page}/duplicate", new_pages.duplicate_page),
         _write_route(f"{page}/revive", page_api.revive_page),
         _write_route(f"{page}/restore", page_versions.restore_version),
+        _quick_route(f"{page}/shares", share_api.list_shares),
+        _write_route(f"{page}/shares", share_api.share_page),
+        _write_route("/shares/{share}", share_api.revoke_share, "DELETE"),
         _write_route(f"{page}/attachments", page_files.upload_attachment),
     ]
 

@@ -11,14 +11,15 @@ from starlette.responses import Response
 from mirrord.db.content import stored_bytes
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import meaning_of
-from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, TenantId, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.place import clean_name
 from mirrord.errors import UserError
 from mirrord.operations import conflict_resolution
 from mirrord.web.conflict_writer import SIDES, digest_of_side
 from mirrord.web.media_types import ACCEPTED_EXTENSIONS, accepted_media_type, displayed_media_type
-from mirrord.web.request_context import Visit, json_response, not_found, number_of, refusal, visit_of
+from mirrord.web.request_context import json_response, not_found, number_of, refusal, visit_of
 from mirrord.web.rows import file_rows, page_rows
+from mirrord.web.rows.file_rows import StoredAttachment
 from mirrord.web.rows.page_rows import Page
 
 # A file opened directly may run and load nothing, and has an origin of its own.
@@ -76,7 +77,7 @@ async def download_file(request: Request) -> Response:
         stored = await file_rows.load_attachment(connection, target.entry) if target.entry is not None else None
         if stored is None:
             raise not_found()
-        return await _file_response(visit, connection, stored.name, stored.digest)
+        return await file_response(request, connection, TenantId(visit.tenant), stored)
 
 
 async def download_side(request: Request) -> Response:
@@ -91,13 +92,18 @@ async def download_side(request: Request) -> Response:
         digest = digest_of_side(dispute, side) if has_bytes else None
         if digest is None:
             raise not_found()
-        return await _file_response(visit, connection, dispute.conflict.path, digest)
+        side_file = StoredAttachment(dispute.conflict.path, digest)
+        return await file_response(request, connection, TenantId(visit.tenant), side_file)
 
 
-async def _file_response(visit: Visit, connection: Connection, name: str, digest: Digest) -> Response:
+async def file_response(
+    request: Request, connection: Connection, tenant: TenantId, stored: StoredAttachment
+) -> Response:
+    """The bytes of an attachment; 304 if the client has them. Raises 404."""
+    name, digest = stored.name, stored.digest
     tag = f'"{digest.hex()}"'
-    is_unchanged = visit.request.headers.get("if-none-match") == tag
-    data = None if is_unchanged else await stored_bytes.load_blob(connection, TenantId(visit.tenant), digest)
+    is_unchanged = request.headers.get("if-none-match") == tag
+    data = None if is_unchanged else await stored_bytes.load_blob(connection, tenant, digest)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Content-Security-Policy": _FILE_POLICY}
     if is_unchanged:
         return Response(status_code=304, headers=headers)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 CONSOLE_CONNECTIONS = 4  # to Postgres, for all reads and writes of the console
 MAX_COSTLY_READS = CONSOLE_CONNECTIONS - 1  # at once, so that pages always have a connection
+MAX_SHARED_READS = 1  # at once, for all people without a session
 MAX_READS_OF_TENANT = 2  # of a kind at once; the processors are those of synchronization
 MAX_READS_OF_SESSION = 2  # of a kind at once
 MAX_WAITING_READS = 100  # of a kind per session or tenant

@@ -13,17 +13,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mirrord.auth.page_shares import ShareStore
 from mirrord.auth.sign_in import Gate, Session
 from mirrord.db.database import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import UserError
-from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, ReadLimit
+from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, MAX_SHARED_READS, ReadLimit
 from mirrord.web.request_checks import RateLimit
 
 CHANNEL = "console"
 
 Tenants = Callable[[], Awaitable[Mapping[str, UUID]]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 _TENANTS_CACHE_SECONDS = 5.0  # until the list of tenants is read again
 _MIN_THREAD_BYTES = 256 << 10  # of a body parsed in a thread
@@ -42,6 +44,7 @@ class AppContext:
 
     database: Database
     gate: Gate
+    shares: ShareStore
     tenants: Tenants
     stop: asyncio.Event
     links: LinkRule = LinkRule.TOOLS
@@ -50,6 +53,9 @@ class AppContext:
     upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     costly_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_COSTLY_READS))
     quick_reads: ReadLimit = field(default_factory=lambda: ReadLimit(CONSOLE_CONNECTIONS))
+    shared_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_SHARED_READS))
+    share_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
+    unknown_share_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     _cached_tenants: Mapping[str, UUID] = field(default_factory=dict)
     _cached_at: float = -_TENANTS_CACHE_SECONDS
 

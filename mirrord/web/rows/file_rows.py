@@ -21,17 +21,16 @@ _REPLACE = """
 UPDATE mirrord.attachment SET digest = %s, size = %s, media_type = %s, deleted_at = NULL
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s RETURNING id"""
 _STORED = """
-SELECT name, digest, size FROM mirrord.attachment
+SELECT name, digest FROM mirrord.attachment
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NULL"""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttachment:
-    """An attachment. name: in `assets/`."""
+    """An attachment. name: in `assets/`, or its path."""
 
     name: str
     digest: Digest
-    size: int
 
 
 @dataclass(frozen=True, slots=True)

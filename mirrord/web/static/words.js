@@ -384,3 +384,25 @@ export const SWITCHER = {
   search: (query) => `Search all text for “${query}”`,
   count: (pages) => (pages === 1 ? "1 page" : `${pages} pages`),
 };
+
+export const SHARING = {
+  title: (title) => `Share “${title}”`,
+  about: "People with the address read the page as it is now and later, without signing in. They see nothing else.",
+  inside: "With all pages inside",
+  validFor: "Valid for",
+  days: (count) => (count === 1 ? "1 day" : count === 365 ? "1 year" : `${count} days`),
+  publish: "Publish under a name, until it is ended",
+  name: "Public name, such as handbook",
+  indexed: "Search engines may list it",
+  make: "Share",
+  address: "Address",
+  copy: "Copy",
+  copied: "Copied.",
+  onlyNow: "The address is shown only now.",
+  shared: "Shared now",
+  none: "This page is not shared.",
+  linkUntil: (moment) => `Link until ${moment}`,
+  by: (name, inside) => `by ${name}${inside ? ", with all pages inside" : ""}`,
+  revoke: "End",
+  revoked: "That address shows nothing now.",
+};

@@ -7,6 +7,7 @@ import click
 
 from mirrord import app
 from mirrord.auth.sign_in import INVITATION_SECONDS, Gate
+from mirrord.cli.console import sharing_commands
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import current_person
 from mirrord.config import Config
@@ -29,6 +30,15 @@ def console(config: Config, port: int | None) -> None:
         asyncio.run(_serve_console(config, config.console.port if port is None else port))
     elif any(value is not None for value in context.params.values()):
         raise UserError(f"Put options after the subcommand: `mirrord console {context.invoked_subcommand} …`.")
+
+
+for command in (
+    sharing_commands.share_page,
+    sharing_commands.publish_page,
+    sharing_commands.list_shares,
+    sharing_commands.revoke_share,
+):
+    console.add_command(command)
 
 
 @console.command("link")

@@ -1,0 +1,124 @@
+"""Documents as HTML: every text is escaped, links lead only where the reader may go."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.domain.dialect import Dialect
+from mirrord.markdown.read.reader import read_document
+from mirrord.web.sharing.document_html import ReadableLinks, heading_anchor, render_document, without_title
+
+TAGS = {
+    *("p", "ul", "ol", "li", "blockquote", "summary", "details", "div", "table", "tbody", "tr", "th", "td", "pre"),
+    *("h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "mark", "u", "sub", "sup", "a", "img", "br", "hr"),
+    *("input", "section"),
+}
+ATTRIBUTES = {"href", "src", "alt", "rel", "id", "class", "start", "colspan", "rowspan", "type", "disabled", "checked"}
+ATTRIBUTES |= {"loading", "open"}
+EVIL = ['"><script>alert(1)</script>', "javascript:alert(1)", "&lt;img onerror=x>", "' onclick='x", "../../secret"]
+KINDS = [
+    *(
+        "doc",
+        "text",
+        "paragraph",
+        "heading",
+        "orderedList",
+        "taskItem",
+        "callout",
+        "details",
+        "tableCell",
+        "footnoteDef",
+    ),
+    *("image", "wikilink", "embed", "rawBlock", "rawInline", "mathBlock", "mention", "footnoteRef", "ofAnApp"),
+]
+VALUES: Any = st.one_of(
+    st.sampled_from(EVIL), st.text(max_size=8), st.integers(), st.none(), st.lists(st.text(), max_size=1)
+)
+KEYS = ["href", "src", "alt", "raw", "target", "label", "level", "start", "align", "colspan", "type", "latex", "alias"]
+ATTRS = st.dictionaries(st.sampled_from([*KEYS, "heading", "title"]), VALUES, max_size=4)
+MARKS = st.lists(
+    st.fixed_dictionaries({"type": st.sampled_from(["bold", "link", "code", "x"]), "attrs": ATTRS}), max_size=2
+)
+NODES = st.recursive(
+    st.fixed_dictionaries({"type": st.sampled_from(KINDS), "attrs": ATTRS, "text": VALUES, "marks": MARKS}),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.sampled_from(KINDS), "attrs": ATTRS, "content": st.lists(inner, max_size=3)}
+    ),
+    max_leaves=8,
+)
+
+
+class Tags(HTMLParser):
+    """What a browser would make of it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def html_of(text: str, **links: Any) -> str:
+    return str(render_document(read_document(text, Dialect.OBSIDIAN), ReadableLinks(**links)))
+
+
+@given(NODES)
+def test_no_document_makes_a_tag_an_attribute_or_an_address_of_its_own(node: Any) -> None:
+    links = ReadableLinks({("wikilink", "../../secret"): "/s/t/p/1"}, {("image", "../../secret"): "/s/t/p/1/file/2"})
+    for tag, attributes in Tags(str(render_document({"content": [node]}, links))).found:
+        assert tag in TAGS
+        assert set(attributes) <= ATTRIBUTES
+        assert not (attributes.get("src") or "/s/").startswith(("javascript", "http", "..", "//"))
+        assert re.match(r"https?:|mailto:|/s/t/|#", attributes.get("href") or "#")
+
+
+def test_a_link_leads_to_a_page_that_the_reader_may_see_and_is_text_otherwise() -> None:
+    text = "[[Seen]] [[Hidden]] [[Hidden|word]] [a](Hidden.md) [b](Seen.md#Part%20one) [c](https://x.example)\n"
+    html = html_of(text, pages={("wikilink", "Seen"): "/s/t/p/1", ("markdown", "Seen.md"): "/s/t/p/1"})
+    assert re.findall('href="([^"]+)"', html) == ["/s/t/p/1", "/s/t/p/1#h-part-one", "https://x.example"]
+    assert ">Seen</a> Hidden word a <a" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- secret -->\n",
+        "a <!-- secret --> b\n",
+        "%%secret%%\n",
+        "a %%secret%% b\n",
+        "[x]: secret.md\n",
+        "<div secret>\n",
+        "<!-- secret\n",
+    ],
+)
+def test_comments_tags_and_definitions_of_links_are_not_shown(text: str) -> None:
+    assert "secret" not in html_of(text)
+
+
+def test_a_picture_is_shown_if_it_is_an_attachment_and_none_from_elsewhere() -> None:
+    text = "![plan](assets/plan%201.png) ![far](https://x.example/spy.png) ![[plan.png]] ![gone](gone.png)\n"
+    files = {("image", "assets/plan 1.png"): "/s/t/p/1/file/2", ("embed", "plan.png"): "/s/t/p/1/file/2"}
+    assert re.findall('src="([^"]+)"', html_of(text, files=files)) == ["/s/t/p/1/file/2"] * 2
+
+
+def test_a_heading_has_the_anchor_that_links_to_it_end_with() -> None:
+    assert f'id="{heading_anchor("Part one")}"' in html_of("## Part **one**\n")
+
+
+def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
+    document = read_document("# Of *all*\n\ntext\n")
+    assert str(render_document(without_title(document, "Of all"), ReadableLinks())) == "<p>text</p>"
+    assert without_title(document, "Other") is document
+
+
+def test_a_document_that_is_nested_without_end_is_shown_as_far_as_it_is_read() -> None:
+    node: dict[str, Any] = {"type": "text", "text": "deep"}
+    for _ in range(5000):
+        node = {"type": "blockquote", "content": [node]}
+    assert "deep" not in render_document({"content": [node]}, ReadableLinks())
