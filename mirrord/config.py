@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mirrord.auth.issuer_settings import Issuer, parse_issuer
+from mirrord.auth.issuer.issuer_settings import AccountIssuer, Issuer, parse_accounts, parse_issuer
 from mirrord.config_file import read_config_file
 from mirrord.config_settings import (
     DEFAULT_MODE,
@@ -84,11 +84,13 @@ class Console:
 
     serve: whether `mirrord up` serves it; None: if it runs on a terminal. port: on loopback; 0: any free one.
     hosts: host names accepted besides those of loopback, without ports: behind a proxy, for instance.
+    accounts: where people sign in besides by links; None: by links only.
     """
 
     serve: bool | None = None
     port: int = CONSOLE_PORT
     hosts: tuple[str, ...] = ()
+    accounts: AccountIssuer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,4 +246,4 @@ def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:
         serve, port = setting != "off", port if setting == "off" else int(setting)
     if port >= 1 << 16:
         raise UserError(f"The console's port is {port}; there are 65535.")
-    return Console(serve, port, hosts)
+    return Console(serve, port, hosts, parse_accounts(written.get("accounts")))

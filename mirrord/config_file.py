@@ -25,7 +25,12 @@ _KEYS: dict[str, ExpectedType] = {
     "listen_dsn": str,
     "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
     "links": {"rewrite": str},
-    "console": {"serve": bool, "port": int, "hosts": list},
+    "console": {
+        "serve": bool,
+        "port": int,
+        "hosts": list,
+        "accounts": {"url": str, "client": str, "origin": str, "claim": str, "secret_file": str},
+    },
     "mcp": {
         "token_file": str,
         "local_trust": bool,

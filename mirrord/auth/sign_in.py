@@ -20,12 +20,15 @@ from uuid import UUID
 import jwt
 import orjson
 
+from mirrord.auth.accounts import Account, AccountStore
+from mirrord.auth.roles import Role
 from mirrord.errors import UserError
 
 SESSION_SECONDS = 14 * 86400  # seconds until a session expires
 INVITATION_SECONDS = 12 * 3600  # seconds until an unused link expires
 _SLACK_SECONDS = 3600  # added before files of expired links and sessions are removed
 _ALGORITHM, _PURPOSE = "HS256", "session"
+_ALL_TENANTS = "*"  # in cookies
 _TOKEN_BYTES = 16
 _KEY_BYTES = 32
 _CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -33,16 +36,20 @@ _CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A signed-in user. tenant: the only visible one; None: an operator, who sees all."""
+    """A signed-in user. roles: by tenant, which are all that the user sees; None: an operator of all tenants."""
 
     id: str
     name: str
-    tenant: UUID | None
+    roles: Mapping[UUID, Role] | None
 
     @property
-    def is_operator(self) -> bool:
-        """Whether the session sees every tenant."""
-        return self.tenant is None
+    def sees_all(self) -> bool:
+        """Whether the session sees every tenant, and the machine."""
+        return self.roles is None
+
+    def role_in(self, tenant: UUID) -> Role | None:
+        """What the user may do in a tenant; None: not even know of it."""
+        return Role.OPERATOR if self.roles is None else self.roles.get(tenant)
 
 
 class Gate:
@@ -51,6 +58,7 @@ class Gate:
     def __init__(self, data: Path) -> None:
         """data: the data directory. Raises UserError if the key cannot be stored in it."""
         self.data = data
+        self.accounts = AccountStore(data)
         self._directory = data / "console"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,11 +71,14 @@ class Gate:
         # two consoles on one host share its cookies, also on different ports
         self.cookie = f"mirrord_{hashlib.sha256(self._key).hexdigest()[:8]}"
 
-    def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION_SECONDS) -> str:
-        """A token for one sign-in as *name*. tenant None: as an operator."""
+    def invite(
+        self, name: str, tenant: UUID | None, seconds: float = INVITATION_SECONDS, role: Role = Role.WRITER
+    ) -> str:
+        """A token for one sign-in as *name*. role: in *tenant*; tenant None: as an operator of all."""
         self._remove_expired()
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        facts = {"name": name, "tenant": str(tenant) if tenant else None, "until": time.time() + seconds}
+        until = time.time() + seconds
+        facts = {"name": name, "tenant": str(tenant) if tenant else None, "role": role, "until": until}
         with os.fdopen(os.open(self._invitation_path(token), _CREATE_FLAGS, 0o600), "wb") as stream:
             stream.write(orjson.dumps(facts))
         return token
@@ -90,8 +101,12 @@ class Gate:
             return None
         if facts["until"] < time.time():
             return None
-        tenant = UUID(facts["tenant"]) if facts["tenant"] else None
-        return self._sign(Session(secrets.token_urlsafe(_TOKEN_BYTES), facts["name"], tenant), seconds)
+        granted = {"tenant": facts["tenant"] or _ALL_TENANTS, "role": facts.get("role", Role.WRITER)}
+        return self._sign({"name": facts["name"], **granted}, seconds)
+
+    def admit_account(self, account: Account, name: str, seconds: float = SESSION_SECONDS) -> str:
+        """The cookie of a new session of a person who signed in elsewhere. name: in the history."""
+        return self._sign({"name": name, "person": account.person, "mark": account.mark}, seconds)
 
     def session(self, cookie: str) -> Session | None:
         """The session of a cookie; None: invalid, expired or ended."""
@@ -120,20 +135,29 @@ class Gate:
         claims = self._decode_claims(purpose, sealed, "facts")
         return claims["facts"] if claims is not None else None
 
-    def _sign(self, session: Session, seconds: float) -> str:
-        tenant = str(session.tenant) if session.tenant else "*"
-        facts = {"aud": _PURPOSE, "jti": session.id, "name": session.name, "tenant": tenant}
-        return jwt.encode({**facts, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
+    def _sign(self, facts: Mapping[str, str], seconds: float) -> str:
+        claims = {"aud": _PURPOSE, "jti": secrets.token_urlsafe(_TOKEN_BYTES), "exp": int(time.time() + seconds)}
+        return jwt.encode({**facts, **claims}, self._key, _ALGORITHM)
 
     def _decode_cookie(self, cookie: str) -> Session | None:
-        claims = self._decode_claims(_PURPOSE, cookie, "jti", "name", "tenant")
+        claims = self._decode_claims(_PURPOSE, cookie, "jti", "name")
         if claims is None:
             return None
         try:
-            tenant = UUID(claims["tenant"]) if claims["tenant"] != "*" else None
-        except ValueError:
+            return Session(str(claims["jti"]), str(claims["name"]), self._roles_of(claims))
+        except (KeyError, ValueError):
             return None
-        return Session(str(claims["jti"]), str(claims["name"]), tenant)
+
+    def _roles_of(self, claims: Mapping[str, Any]) -> Mapping[UUID, Role] | None:
+        """The roles of a cookie, those of an account as they are now. Raises KeyError and ValueError without any."""
+        if "person" in claims:
+            account = self.accounts.find(claims["person"])
+            if account is None or account.mark != claims["mark"]:
+                raise ValueError
+            return account.roles
+        if claims["tenant"] == _ALL_TENANTS:
+            return None
+        return {UUID(claims["tenant"]): Role(claims.get("role", Role.WRITER))}
 
     def _decode_claims(self, purpose: str, signed: str, *required: str) -> Mapping[str, Any] | None:
         options = {"require": ["aud", "exp", *required]}

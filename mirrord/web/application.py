@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from mirrord.auth.issuer.issuer_settings import ACCOUNT_RETURN_PATH
 from mirrord.auth.page_shares import ShareStore
 from mirrord.auth.sign_in import Gate
 from mirrord.db.database import Database
@@ -31,6 +32,7 @@ from mirrord.web import (
     search_api,
     tenant_status,
 )
+from mirrord.web.accounts import account_sign_in
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.read_limits import ReadLimit, run_while_connected
@@ -41,6 +43,7 @@ from mirrord.web.request_context import (
     Tenants,
     app_context_of,
     json_response,
+    require_writer,
     session_of,
     visit_of,
 )
@@ -82,6 +85,8 @@ def _routes() -> list[BaseRoute]:
         Route("/", html_pages.show_front),
         Route("/sign-in", html_pages.offer_sign_in),
         Route("/sign-in", html_pages.sign_in, methods=["POST"]),
+        Route("/sign-in/account", account_sign_in.begin_sign_in),
+        Route(ACCOUNT_RETURN_PATH, account_sign_in.finish_sign_in),
         _write_route("/sign-out", html_pages.sign_out),
         Route("/api/waiting", tenant_status.count_in_tenants),
         Mount("/static", Assets(directory=STATIC_DIRECTORY)),
@@ -213,6 +218,8 @@ def _write_route(path: str, endpoint: Endpoint, method: str = "POST") -> Route:
             raise HTTPException(403, "This request did not come from a page of the console. Reload the page.")
         if not desk.write_rate.allows(session.id):
             raise HTTPException(429, "Too many changes. Try again in a moment.")
+        if "tenant" in request.path_params:
+            require_writer(await visit_of(request))
         return await endpoint(request)
 
     return Route(path, checked, methods=[method])

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.auth.issuer.issuer_settings import AccountIssuer
+from mirrord.auth.issuer.openid_issuer import OpenIdIssuer
 from mirrord.auth.sign_in import Gate
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Database
 from mirrord.domain.link_rule import LinkRule
 from mirrord.telemetry.local_server import serve
+from mirrord.web.accounts.account_desk import AccountDesk
 from mirrord.web.application import create_application
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS
 
@@ -24,12 +27,14 @@ class ConsolePlace:
     The location of the console. port 0: any free one. data: the data directory, which contains its key.
 
     hosts: accepted host names in addition to those of loopback. links: what the daemon does with links of moved pages.
+    accounts: where people sign in besides by links.
     """
 
     port: int
     data: Path
     hosts: Collection[str] = ()
     links: LinkRule = LinkRule.TOOLS
+    accounts: AccountIssuer | None = None
 
 
 def url_of(port: int) -> str:
@@ -73,4 +78,6 @@ async def serve_console(
 
         application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
         application.state.desk.links = place.links
+        if place.accounts is not None:
+            application.state.desk.accounts = AccountDesk(OpenIdIssuer(place.accounts))
         await serve(application, (HOST, place.port), stop, announce)

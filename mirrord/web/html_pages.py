@@ -93,6 +93,8 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "tenant": request.path_params.get("tenant"),
         "problem": None,
         "token": None,
+        "role": None,
+        "has_accounts": app_context_of(request).accounts is not None,
         "words": _words(),
         "assets": f"/static/{digest_of_assets()}",
     }
@@ -105,7 +107,7 @@ async def show_front(request: Request) -> Response:
     if session is None:
         return RedirectResponse("/sign-in", 303)
     tenants = await desk.known_tenants()
-    names = sorted(name for name, tenant in tenants.items() if session.tenant in (None, tenant))
+    names = sorted(name for name, tenant in tenants.items() if session.role_in(tenant) is not None)
     if len(names) == 1:
         return RedirectResponse(f"/t/{names[0]}/", 303)
     return render_page(request, "tenants.html", names=names)
@@ -157,6 +159,7 @@ async def _render_in_frame(request: Request, visit: Visit, template: str, status
         names=tree_rows.distinct_names(top),
         more=len(top) > LEVEL_ENTRIES,
         has_editor=EDITOR_SCRIPT.is_file(),
+        role=visit.role,
         **values,
     )
 
@@ -181,15 +184,14 @@ async def sign_in(request: Request) -> Response:
     if cookie is None:
         return _refuse_token(request)
     response = RedirectResponse("/", 303)
-    response.set_cookie(
-        desk.gate.cookie,
-        cookie,
-        max_age=SESSION_SECONDS,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.hostname not in _LOOPBACK_HOSTS,  # other names are served by a proxy with TLS
-    )
+    response.set_cookie(desk.gate.cookie, cookie, max_age=SESSION_SECONDS, **cookie_options(request))
     return response
+
+
+def cookie_options(request: Request) -> dict[str, Any]:
+    """How cookies of the console are set."""
+    is_local = request.url.hostname in _LOOPBACK_HOSTS  # other names are served by a proxy with TLS
+    return {"httponly": True, "samesite": "lax", "secure": not is_local}
 
 
 def _refuse_token(request: Request) -> Response:

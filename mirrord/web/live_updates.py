@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from mirrord.auth.sign_in import Session
+from mirrord.auth.roles import Role
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Connection, acting_dsn, translate_errors
 from mirrord.domain.entry import EntryId, TenantId
@@ -227,9 +227,9 @@ async def _events(visit: Visit, live: LiveEvents, since: int | None) -> AsyncIte
         streams += Counter()  # removes zero counts
 
 
-def event_for(session: Session, event: Event) -> Event:
-    """*event* for a session: guests do not receive counts that concern only operators."""
-    if event.name != "attention" or session.is_operator:
+def event_for(role: Role, event: Event) -> Event:
+    """*event* for a person: only operators receive the counts that concern them."""
+    if event.name != "attention" or role.is_operator:
         return event
     return replace(event, data={**event.data, **dict.fromkeys(OPERATOR_COUNTS, 0)})
 
@@ -252,12 +252,14 @@ async def _next_chunk(visit: Visit, queue: Queue) -> bytes | None:
     getting = asyncio.ensure_future(queue.get())
     try:
         await asyncio.wait([stopping, getting], timeout=COMMENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done() or session_of(visit.request) is None:
+        session = session_of(visit.request)
+        role = session.role_in(visit.tenant) if session is not None else None  # as it is now
+        if stopping.done() or role is None:
             return None
         if not getting.done():
             return _COMMENT
         event = getting.result()
-        return event_for(visit.session, event).to_bytes() if event is not None else None
+        return event_for(role, event).to_bytes() if event is not None else None
     finally:
         stopping.cancel()
         getting.cancel()

@@ -14,11 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.auth.page_shares import ShareStore
+from mirrord.auth.roles import Role
 from mirrord.auth.sign_in import Gate, Session
 from mirrord.db.database import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import UserError
+from mirrord.web.accounts.account_desk import AccountDesk
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, MAX_SHARED_READS, ReadLimit
 from mirrord.web.request_checks import RateLimit
 
@@ -40,6 +42,7 @@ class AppContext:
     database: as mirrord_app, a small separate pool, so that synchronization does not wait for the console.
     tenants: returns all tenants by name. stop: set when the server ends; ends the streams. A new tenant becomes known
     after some seconds. links: what the daemon does with links of moved pages.
+    accounts: where people sign in besides by links.
     """
 
     database: Database
@@ -48,8 +51,10 @@ class AppContext:
     tenants: Tenants
     stop: asyncio.Event
     links: LinkRule = LinkRule.TOOLS
+    accounts: AccountDesk | None = None
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
+    account_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     costly_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_COSTLY_READS))
     quick_reads: ReadLimit = field(default_factory=lambda: ReadLimit(CONSOLE_CONNECTIONS))
@@ -73,6 +78,7 @@ class Visit:
 
     app: AppContext
     session: Session
+    role: Role
     tenant: UUID
     name: str
     request: Request
@@ -122,14 +128,22 @@ async def visit_of(request: Request) -> Visit:
         raise HTTPException(401, "Sign in with a link; `mirrord console link` prints one.")
     name = request.path_params["tenant"]
     tenant = (await desk.known_tenants()).get(name)
-    if tenant is None or session.tenant not in (None, tenant):
+    role = session.role_in(tenant) if tenant is not None else None
+    if tenant is None or role is None:
         raise not_found()
-    return Visit(desk, session, tenant, name, request)
+    return Visit(desk, session, role, tenant, name, request)
+
+
+def require_writer(visit: Visit) -> Visit:
+    """The visit of a person who may change pages. Raises 403 for readers."""
+    if not visit.role.may_write:
+        raise HTTPException(403, "You may read here, and change nothing.")
+    return visit
 
 
 def require_operator(visit: Visit) -> Visit:
-    """The visit of an operator. Raises 403 for sessions of a single tenant."""
-    if not visit.session.is_operator:
+    """The visit of an operator of the tenant. Raises 403 for others."""
+    if not visit.role.is_operator:
         raise HTTPException(403, "Only an operator can decide this.")
     return visit
 

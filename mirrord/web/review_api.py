@@ -141,7 +141,7 @@ async def ask_undo(request: Request) -> Response:
 
 
 def _may_decide(visit: Visit) -> bool:
-    return visit.session.is_operator
+    return visit.role.is_operator
 
 
 async def _load_review(connection: Connection, visit: Visit) -> StoredReview:

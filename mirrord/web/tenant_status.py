@@ -59,8 +59,8 @@ async def show_status(request: Request) -> Response:
 
 
 def _facts(visit: Visit, mirror: Mirror) -> dict[str, Any]:
-    """The facts of a mirror. Only operators see its host and path."""
-    hidden = set() if visit.session.is_operator else {"host", "root", "holder"}
+    """The facts of a mirror. Only who sees all tenants sees its host and path."""
+    hidden = set() if visit.session.sees_all else {"host", "root", "holder"}
     return {name: None if name in hidden else value for name, value in asdict(mirror).items()}
 
 
@@ -71,12 +71,12 @@ async def count_in_tenants(request: Request) -> Response:
     """
     GET api/waiting?after=: `counts` of the next tenants by name, and `next`: the last of them, if there are more.
 
-    Raises 404 for sessions of a single tenant, as if there were no list.
+    Raises 404 for sessions that do not see all tenants, as if there were no list.
     """
     session, desk = session_of(request), app_context_of(request)
     if session is None:
         raise HTTPException(401, "Sign in with a link; `mirrord console link` prints one.")
-    if not session.is_operator:
+    if not session.sees_all:
         raise not_found()
     tenants = await desk.known_tenants()
     names = sorted(tenants)
@@ -105,7 +105,7 @@ async def list_waiting(request: Request) -> Response:
     tenant = TenantId(visit.tenant)
     answer: dict[str, Any] = {"approvals": [], "halts": []}
     async with visit.read_transaction() as connection:
-        if visit.session.is_operator:
+        if visit.role.is_operator:
             pending = await approval_rows.list_requests(
                 connection, tenant, [RequestState.PENDING, RequestState.APPROVED]
             )

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mirrord.mcp.oauth.document_fetching import DocumentFetcher
+from mirrord.auth.issuer.document_fetching import DocumentFetcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Site:
 @contextmanager
 def serving_site(directory: Path) -> Iterator[Site]:
     """Serve until the end of the `with`. directory: for the certificate."""
-    certificate, key = _make_certificate(directory)
+    certificate, key = make_certificate(directory)
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(certificate, key)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -79,11 +79,16 @@ class _Handler(BaseHTTPRequestHandler):
             document.go_on.wait(30)
         self.wfile.write(document.body)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", "0")))
+        self.do_GET()
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
 
-def _make_certificate(directory: Path) -> tuple[Path, Path]:
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """A certificate of localhost that vouches for itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)

@@ -15,12 +15,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import uvicorn
 
-from mirrord.auth.issuer_settings import Issuer
+from mirrord.auth.issuer.document_fetching import DocumentFetcher
+from mirrord.auth.issuer.issuer_settings import Issuer
 from mirrord.config import Config
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.oauth.document_fetching import DocumentFetcher
 from mirrord.mcp.oauth.external_issuer import ExternalIssuer, create_issuer
 from mirrord.mcp.oauth.oauth_routes import create_provider
 from mirrord.mcp.oauth.provider import Provider

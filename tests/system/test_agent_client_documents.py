@@ -9,12 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from mirrord.auth.issuer import document_fetching
+from mirrord.auth.issuer.document_fetching import MAX_DOCUMENT_BYTES, DocumentFetcher, is_public_address
 from mirrord.auth.signed_tokens import Keyring, verify_token
 from mirrord.config import Agents, Config
 from mirrord.errors import Refused, Unavailable
-from mirrord.mcp.oauth import client_documents, document_fetching
+from mirrord.mcp.oauth import client_documents
 from mirrord.mcp.oauth.client_documents import ClientDocuments, is_document_url
-from mirrord.mcp.oauth.document_fetching import MAX_DOCUMENT_BYTES, DocumentFetcher, is_public_address
 from tests.support.clients import tenant_in
 from tests.support.document_sites import Document, Site, serving_site
 from tests.support.oauth_clients import REDIRECT, OAuthServer, Person, Program, oauth_server, plain_client

@@ -16,15 +16,15 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from mirrord.auth.access_grant import DAEMON_AUDIENCE, Rights
-from mirrord.auth.issuer_settings import Issuer
+from mirrord.auth.issuer import issuer_keys
+from mirrord.auth.issuer.issuer_keys import IssuerKeys
+from mirrord.auth.issuer.issuer_settings import Issuer
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key, verify_token
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.oauth import issuer_keys
 from mirrord.mcp.oauth.external_issuer import create_issuer
-from mirrord.mcp.oauth.issuer_keys import IssuerKeys
 from tests.support.clients import Agent, tenant_in
 from tests.support.commands import commands_on_files
 from tests.support.document_sites import Document, Site, serving_site

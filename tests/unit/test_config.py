@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.auth.issuer_settings import Issuer
+from mirrord.auth.issuer.issuer_settings import Issuer
 from mirrord.config import Agents, Config, Console, Flags, load
 from mirrord.config_settings import DEFAULT_MODE
 from mirrord.domain.answer_form import AnswerForm

@@ -1,1 +1,1 @@
-"""The commands of the console: serving it, sign-in links, pages that are shared."""
+"""The commands of the console: serving it, sign-in links, people, pages that are shared."""

@@ -6,8 +6,9 @@ import signal
 import click
 
 from mirrord import app
+from mirrord.auth.roles import Role
 from mirrord.auth.sign_in import INVITATION_SECONDS, Gate
-from mirrord.cli.console import sharing_commands
+from mirrord.cli.console import people_commands, sharing_commands
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import current_person
 from mirrord.config import Config
@@ -37,6 +38,7 @@ for command in (
     sharing_commands.publish_page,
     sharing_commands.list_shares,
     sharing_commands.revoke_share,
+    people_commands.people,
 ):
     console.add_command(command)
 
@@ -45,16 +47,20 @@ for command in (
 @with_config_options
 @tenant_option
 @click.option("--name", help="Name of the person in the history; default: yours.")
-def print_link(config: Config, tenant: str | None, name: str | None) -> None:
+@click.option(
+    "--role", type=click.Choice([role.value for role in Role]), help="In the tenant of --tenant; default: writer."
+)
+def print_link(config: Config, tenant: str | None, name: str | None, role: str | None) -> None:
     """
     Print a link that signs one person in, once.
 
-    The person can see and decide everything in all tenants; with --tenant only in that one.
+    The person can see and decide everything in all tenants; with --tenant only what --role allows in that one.
     """
+    if role is not None and tenant is None:
+        raise UserError("A role is one in a tenant: add --tenant, or leave --role out for an operator of all tenants.")
     gate = Gate(config.data)
-    token = gate.invite(
-        name or current_person().name, run(_find_tenant(config, tenant)) if tenant is not None else None
-    )
+    tenant_id = run(_find_tenant(config, tenant)) if tenant is not None else None
+    token = gate.invite(name or current_person().name, tenant_id, role=Role(role or Role.WRITER))
     click.echo(sign_in_url(last_url(config.data) or url_of(config.console.port), token))
     click.echo(f"It works once, within {INVITATION_SECONDS // 3600} hours.", err=True)
 
@@ -76,7 +82,7 @@ async def _serve_console(config: Config, port: int) -> None:
     async with app.running_postgres(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
-            place = ConsolePlace(port, config.data, config.console.hosts, config.links)
+            place = ConsolePlace(port, config.data, config.console.hosts, config.links, config.console.accounts)
             await serve_console(place, postgres.session_dsn, gate, stop, announce)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

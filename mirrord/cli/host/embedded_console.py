@@ -33,7 +33,8 @@ class DaemonConsole:
             return
         try:
             gate = self._gate = Gate(daemon.config.data)
-            place = ConsolePlace(settings.port, daemon.config.data, settings.hosts, daemon.config.links)
+            config = daemon.config
+            place = ConsolePlace(settings.port, config.data, settings.hosts, config.links, settings.accounts)
             await serve_console(place, daemon.postgres.session_dsn, gate, daemon.stop, self._announce)
         except UserError as error:
             daemon.degraded["console"] = f"The console is not served: {error}"

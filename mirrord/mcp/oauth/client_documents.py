@@ -12,10 +12,10 @@ from mcp.server.auth.provider import RegistrationError
 from mcp.shared.auth import OAuthClientInformationFull
 from pydantic import ValidationError
 
+from mirrord.auth.issuer.document_fetching import DocumentFetcher
 from mirrord.domain.trust import RateLimit
 from mirrord.errors import MirrordError, Refused
 from mirrord.mcp.oauth.client_registry import check_redirect_uris, name_of
-from mirrord.mcp.oauth.document_fetching import DocumentFetcher
 
 DOCUMENT_SECONDS = 3600.0  # until a document is fetched again
 REFUSED_SECONDS = 60.0  # until one that was refused is

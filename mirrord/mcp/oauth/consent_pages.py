@@ -15,7 +15,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from mirrord.auth.access_grant import REVIEW_SCOPE
+from mirrord.auth.access_grant import REVIEW_SCOPE, Rights
 from mirrord.auth.delegations import DELEGATION_DAYS
 from mirrord.auth.sign_in import SESSION_SECONDS, Session
 from mirrord.domain.trust import RateLimit
@@ -103,7 +103,7 @@ class ConsentPages:
         consent = self._open_unanswered(form.get("request", ""))
         if consent is None:
             return _page("Nothing to allow", 400, problem=_EXPIRED)
-        rights = offered_rights(consent.scopes).get(form.get("rights", ""))
+        rights = self._offered_rights(consent, session).get(form.get("rights", ""))
         is_allowed = form.get("decision") == "allow"
         if is_allowed and rights is None:
             return _page("Not allowed", 400, problem="Choose what the program may do.")
@@ -122,7 +122,13 @@ class ConsentPages:
     def _session_of(self, request: Request) -> Session | None:
         """Who is signed in, if they may decide about this tenant."""
         session = self.provider.gate.session(request.cookies.get(self.provider.gate.cookie, ""))
-        return session if session and session.tenant in (None, self.provider.tokens.tenant_id) else None
+        return session if session and session.role_in(self.provider.tokens.tenant_id) is not None else None
+
+    def _offered_rights(self, consent: ConsentRequest, session: Session) -> dict[str, Rights]:
+        """What the person may choose from: a program gets no more than the person has."""
+        role = session.role_in(self.provider.tokens.tenant_id)
+        rights = offered_rights(consent.scopes)
+        return rights if role is not None and role.may_write else {"read": rights["read"]}
 
     def _refuse_foreign(self, request: Request) -> Response | None:
         """A refusal of requests under other names than the server's own, and of forms on other sites."""
@@ -135,7 +141,7 @@ class ConsentPages:
         return None
 
     def _ask(self, consent: ConsentRequest, sealed: str, session: Session) -> Response:
-        scopes = list(offered_rights(consent.scopes))
+        scopes = list(self._offered_rights(consent, session))
         page = _page(
             "Allow access?",
             is_question=True,

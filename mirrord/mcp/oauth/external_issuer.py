@@ -11,13 +11,13 @@ from starlette.routing import Route
 
 from mirrord.auth.access_grant import Grant, Rights
 from mirrord.auth.delegations import Delegation, DelegationStore, TokenMaker, store_of
-from mirrord.auth.issuer_settings import Issuer
+from mirrord.auth.issuer.issuer_keys import IssuerKeys, check_issuer_url
+from mirrord.auth.issuer.issuer_settings import Issuer
 from mirrord.auth.signed_tokens import Keyring, signing_key
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, digest_of
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.oauth.issuer_keys import IssuerKeys, check_issuer_url
 from mirrord.mcp.oauth.oauth_routes import check_origin
 from mirrord.mcp.oauth.provider import RESOURCE_PATH
 

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from mirrord.auth.roles import Role
 from mirrord.auth.sign_in import Gate
 from mirrord.errors import UserError
 
@@ -19,14 +20,14 @@ def test_an_invitation_makes_one_session(tmp_path: Path) -> None:
     assert gate.admit(token) is None
     session = gate.session(cookie)
     assert session is not None
-    assert (session.name, session.tenant, session.is_operator) == ("ada", tenant, False)
+    assert (session.name, session.roles, session.sees_all) == ("ada", {tenant: Role.WRITER}, False)
 
 
 def test_a_session_outlives_the_process_and_ends_for_all(tmp_path: Path) -> None:
     cookie = Gate(tmp_path).admit(Gate(tmp_path).invite("ada", None)) or ""
     session = Gate(tmp_path).session(cookie)
     assert session is not None
-    assert session.is_operator
+    assert session.sees_all
     Gate(tmp_path).end_session(session)
     assert Gate(tmp_path).session(cookie) is None
 

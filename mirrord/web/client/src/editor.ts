@@ -41,6 +41,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
     extensions: extensionsFor(options, look, tell),
     content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be parsed as HTML
     enablePasteRules: ['link'], // all other Markdown is read by the server's grammar
+    editable: !options.readonly,
     injectCSS: false, // a strict policy refuses a style element
     editorProps: {
       attributes: { 'aria-label': EDITOR.text, 'aria-description': EDITOR.wayOut, class: 'prose' },
@@ -56,11 +57,11 @@ export function mount(host: HTMLElement, options: Options): Editor {
   identify(tiptap, kept)
   const base = () => kept?.base ?? desk.blocksOf(content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
-  surface.append(...grip(tiptap))
+  if (!options.readonly) surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
   new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   host.classList.add('mirrord-editor')
-  host.replaceChildren(bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap))
+  host.replaceChildren(...(options.readonly ? [surface] : [bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap)]))
   requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
 }

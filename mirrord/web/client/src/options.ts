@@ -40,6 +40,8 @@ export interface Options {
   page: Page
   /** The last value of `keep` for this page, from an editor that ended before everything was saved. */
   kept?: string | null
+  /** Whether the page is only shown. */
+  readonly?: boolean
   /** Rejects if the server is out of reach. */
   save(content: Content, version: number): Promise<Saved>
   upload(file: File): Promise<{ src: string }>

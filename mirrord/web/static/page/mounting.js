@@ -1,5 +1,5 @@
 /** The editor of a page, or its Markdown: which one is shown, what it saves, and where what is typed is kept. */
-import { Refusal, change, get, href } from "../server/api.js";
+import { Refusal, change, get, href, isReader } from "../server/api.js";
 import { make } from "../elements/dom.js";
 import { renderedOf } from "../elements/rendered.js";
 import { PAGE } from "../words.js";
@@ -39,6 +39,7 @@ function options() {
   const { id } = shown;
   return {
     page: shown.page,
+    readonly: isReader,
     kept: shown.draft.stored?.text ?? null,
     save: saveOf(id),
     upload: uploadOf(id),
@@ -67,6 +68,10 @@ export async function mount(view, left = null) {
     return;
   }
   if (shown.page.deleted) {
+    shown.place.append(make("pre", {}, shown.page.markdown ?? ""));
+    return;
+  }
+  if (isReader && view === "source") { // nothing that could be typed in
     shown.place.append(make("pre", {}, shown.page.markdown ?? ""));
     return;
   }
@@ -114,7 +119,7 @@ export async function goOn(left) {
 const usable = (view) => (view === "editor" && shown.place.dataset.editor === "yes" && !shown.page?.fault ? "editor" : "source");
 
 /** The view that this person chose last, where the page can be shown in it. */
-export const chosenView = () => usable(localStorage.getItem(VIEW) ?? "editor");
+export const chosenView = () => usable((isReader ? null : localStorage.getItem(VIEW)) ?? "editor");
 
 /** Choose a view, for this page and those that are opened later. */
 export const chooseView = (view) => localStorage.setItem(VIEW, view);

@@ -1,5 +1,6 @@
 /** The title of a page, edited where it stands: Enter or a click elsewhere renames the page, Escape leaves it as it is. */
 import { renamePage } from "../tree/actions.js";
+import { isReader } from "../server/api.js";
 import { PAGE } from "../words.js";
 import { part, shown } from "./shown.js";
 
@@ -23,7 +24,7 @@ export function showTitle({ title, content, deleted, fault }) {
   const place = part("title");
   place.closest(".page-head").classList.toggle("titled-in-text", isHeadedBy(title, content));
   if (document.activeElement !== place) place.textContent = title;
-  const canRename = !deleted && !fault;
+  const canRename = !deleted && !fault && !isReader;
   for (const [name, value] of Object.entries({ contenteditable: "plaintext-only", role: "textbox", "aria-label": PAGE.titleField, spellcheck: "false" })) {
     if (canRename) place.setAttribute(name, value);
     else place.removeAttribute(name);

@@ -4,6 +4,9 @@ import { COMMON } from "../words.js";
 export const tenant = document.body.dataset.tenant ?? "";
 const mark = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
+/** Whether the person may only read in this tenant; the server refuses changes in any case. */
+export const isReader = document.body.dataset.role === "reader";
+
 /** An answer that is not what was asked for; `status` 0: no answer came. */
 export class Refusal extends Error {
   constructor(status, body) {

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import jwt
 import orjson
 
+from mirrord.auth.issuer.document_fetching import DocumentFetcher
 from mirrord.errors import MirrordError, Refused, Unavailable, UserError
-from mirrord.mcp.oauth.document_fetching import DocumentFetcher
 
 KEYS_SECONDS = 3600.0  # until keys are read again
 RETRY_SECONDS = 60.0  # between two looks for a key that is not known

@@ -1,0 +1,1 @@
+"""People who sign in to the console with an account of an identity provider."""
