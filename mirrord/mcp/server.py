@@ -36,7 +36,7 @@ from mirrord.mcp.page_notices import Notices
 from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import Refusals
 from mirrord.mcp.stdio_protocol import standard_streams
-from mirrord.mcp.tool_sets import check_sets, tools_of
+from mirrord.mcp.tool_sets import check_sets, set_with, tools_of
 from mirrord.mcp.tools.arguments import nearest_name
 from mirrord.mcp.tools.tool import Tool
 
@@ -99,10 +99,7 @@ class Server(MCPServer[None]):
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)
-        suggestion = nearest_name(name, [*self._own_tools, *others])
-        raise MCPError(
-            INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
-        )
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}{_hint_for(name, [*self._own_tools, *others])}")
 
     async def list_prompts(self) -> list[Prompt]:
         """The prompts of mirrord and those registered with the SDK."""
@@ -160,6 +157,14 @@ class Server(MCPServer[None]):
         add_handler("resources/list", PaginatedRequestParams, self._list_resources)
         add_handler("resources/subscribe", SubscribeRequestParams, self.notices.subscribe)
         add_handler("resources/unsubscribe", UnsubscribeRequestParams, self.notices.unsubscribe)
+
+
+def _hint_for(tool: str, served: Sequence[str]) -> str:
+    """The end of a sentence about a tool that is not among those *served*: where it is, or the most similar one."""
+    if (name := set_with(tool)) is not None:
+        return f". It is in the set of tools {name!r}, which a person can add to --tools."
+    suggestion = nearest_name(tool, served)
+    return f". Did you mean {suggestion}?" if suggestion is not None else ""
 
 
 @contextmanager

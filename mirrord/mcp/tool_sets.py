@@ -81,6 +81,11 @@ def check_sets(sets: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in SETS if name in sets or ALL_SETS in sets)
 
 
+def set_with(tool: str) -> str | None:
+    """The set that has *tool*; None: there is no such tool. Loads all sets."""
+    return next((name for name, tools in SETS.items() if any(entry.name == tool for entry in tools())), None)
+
+
 def tools_of(sets: Sequence[str]) -> Tools:
     """All tools of these sets, always in the same order."""
     return tuple(tool for name in check_sets(sets) for tool in SETS[name]())

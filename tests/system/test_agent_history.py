@@ -74,6 +74,28 @@ async def test_every_kind_of_change_is_one_line_with_author_and_lines(mirrord: M
     assert "nextCursor" not in answer
 
 
+async def test_a_folder_that_a_change_set_deletes_is_deleted_by_its_agent_and_comes_back_with_its_page(
+    mirrord: Mirrord, token: str
+) -> None:
+    save(mirrord.file("Bin/Inner.md"), TEXT)
+    eventually(lambda: mirrord.page("Bin/Inner.md"), "the row of Bin/Inner.md")
+    start = now(mirrord)
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("begin_changes", title="Empty the bin")
+        folder = (await agent.call("delete_page", path="Bin", recursive=True))["pageId"]
+        await agent.call("apply_changes")
+        authors = dict.fromkeys(("Bin", "Bin/Inner.md"), "agent tester")
+        for _ in range(MAX_CALLS):
+            changes = by_path(await agent.call("list_changes", since=start))
+            if {path: change["by"] for path, change in changes.items()} == authors:
+                break  # as above
+        assert {path: change["by"] for path, change in changes.items()} == authors
+        undone = await agent.call("undo_changes")
+    assert len(undone["changes"]) == 2
+    assert value(mirrord.app, "SELECT deleted_at IS NULL FROM page WHERE id = %s", [folder])
+    assert eventually(lambda: mirrord.text("Bin/Inner.md"), "the page is back") == TEXT
+
+
 async def test_the_last_look_is_remembered_by_actor_and_not_by_connection(mirrord: Mirrord, token: str) -> None:
     async with agent_of(mirrord, token) as agent:
         assert by_path(await agent.call("list_changes"))

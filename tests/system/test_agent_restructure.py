@@ -77,6 +77,7 @@ async def test_a_tag_is_renamed_in_all_pages_after_a_look_at_what_would_change(t
         assert written["pages"] == {"Tagged 1.md": 2}
         written = await agent.call("edit_pages", edits=edits)
         assert written["pages"] == {"Projects/Alpha.md": 1, "Tagged 0.md": 2, "Tagged 2.md": 2}
+        assert "find_pages" in (await agent.call("edit_pages", edits=edits, query="tag:final"))["note"]
         (tenant.root / "Tasks.md").write_text("- [ ] ship\n")
         assert (await agent.call("edit_pages", edits=[{"task": "ship", "done": True}]))["pages"] == {"Tasks.md": 1}
         wrong = await agent.refused("edit_pages", edits=[{"find": "a"}])

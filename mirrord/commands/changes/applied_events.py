@@ -39,7 +39,11 @@ def lines_of_changes(
     entries: Mapping[str, EntryId],
     removals: Mapping[str, Removal],
 ) -> tuple[str, str]:
-    """The event file, and the lines to append to it. removals: by the path of the deleted file."""
+    """
+    The event file, and the lines to append to it.
+
+    removals: by the path of the deleted file, or of the deleted folder that had no page file.
+    """
     happened: list[Happened] = [
         (
             EventType.CHANGES_APPLIED,
@@ -50,6 +54,7 @@ def lines_of_changes(
         path = change.change.path
         if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE:
             happened += _events_of(change, entries[path], removals.get(path))
+    happened += [_deletion_of(folder) for path, folder in removals.items() if path not in entries]
     happened += [
         (kind, data)
         for kind, data in _events_in_draft(tree)
@@ -68,7 +73,7 @@ def _events_of(settled: SettledChange, entry: EntryId, removal: Removal | None) 
     change = settled.change
     facts: dict[str, object] = {"page_id": str(entry), "path": change.path}
     if removal is not None:
-        yield EventType.PAGE_DELETED, {**facts, "trash_id": removal.key}
+        yield _deletion_of(removal)
         return
     digest = digest_of(settled.data) if settled.data is not None else settled.current
     facts["digest"] = digest.hex() if digest is not None else None
@@ -78,6 +83,10 @@ def _events_of(settled: SettledChange, entry: EntryId, removal: Removal | None) 
         yield EventType.PAGE_CREATED, facts
     elif change.sort is not ChangeSort.MOVED or _keeps_place(settled):
         yield EventType.PAGE_WRITTEN, facts
+
+
+def _deletion_of(removal: Removal) -> Happened:
+    return EventType.PAGE_DELETED, {"page_id": removal.entry, "path": removal.path, "trash_id": removal.key}
 
 
 def _keeps_place(settled: SettledChange) -> bool:

@@ -184,15 +184,17 @@ class _Application(Plan[AppliedChanges]):
             for settled in self.settled
             if settled.change.sort is ChangeSort.DELETED
         }
+        folders = _folder_records(trashed, directories.removed)
+        deletions = removals | {folder.path: folder for folder in folders}
         return FileChanges(
             moves=[self._move(settled) for settled in self.settled if settled.change.sort is ChangeSort.MOVED],
             texts=[self._text(settled) for settled in self.settled if settled.data is not None],
             removals=list(removals.values()),
             directories=directories.created,
-            folder_records=_folder_records(trashed, directories.removed),
+            folder_records=folders,
             emptied=directories.removed,
             restored=self._restored_names(tree),
-            appended_lines=lines_of_changes(session, tree, ended, self.settled, self.entries, removals),
+            appended_lines=lines_of_changes(session, tree, ended, self.settled, self.entries, deletions),
             draft=(self.facts.directory, ended.encode()),
         )
 

@@ -213,7 +213,7 @@ def remove_expired(session: Session) -> None:
         draft_store.forget(session.tree, facts)
 
 
-def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str) -> None:
+def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str, reason: str = _DISCARD_REASON) -> None:
     """Put a text of the draft, whose session shows all of it, into the trash of the tree. journal: of the tree."""
     data = tree.snapshot(path, 1 << 30)[0]
     snapshot = draft.catalogue.snapshot()
@@ -221,6 +221,6 @@ def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str) -> N
     entry = snapshot.id_of(card) if card is not None else EntryId(new_id())
     name = new_name("d", Label(entry, digest_of(data), None), new_key())
     journal.create(name, data)
-    facts = trash.TrashCard(path, card.title if card is not None else None, _DISCARD_REASON, time.time())
+    facts = trash.TrashCard(path, card.title if card is not None else None, reason, time.time())
     trash.write_card(tree.lower, name, Label(entry, digest_of(data), None), facts)
     journal.dispose(name, keep=True)

@@ -9,6 +9,8 @@ from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.write import trash
 
+_REASON = "it was taken out of its change set"
+
 
 def withdraw_file(session: Session, connection: ConnectionChanges, path: str) -> ChangeSetSummary:
     """
@@ -26,7 +28,7 @@ def withdraw_file(session: Session, connection: ConnectionChanges, path: str) ->
             raise not_changed(path)
         _check_separable(tree, change)
         if change.has_new_text:
-            draft_session.keep_text(draft.session.whole, tree, journal, change.path)
+            draft_session.keep_text(draft.session.whole, tree, journal, change.path, _REASON)
             trash.sync_trash(tree.lower)  # durable there before the draft lets go of it
         tree.withdraw(change.path)
     return summary_of(session, draft.facts, len(changes) - 1)

@@ -89,7 +89,7 @@ def parse_arguments(kind: type[A], tool: str, values: Mapping[str, Any]) -> A:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")  # a misspelt name explains a missing one
     raise invalid_argument(
-        "INVALID_ARGUMENTS", _describe_fault(kind, tool, first), f"Call {tool} with: {_summary_of(kind)}."
+        "INVALID_ARGUMENTS", _describe_fault(kind, tool, first, values), f"Call {tool} with: {_summary_of(kind)}."
     )
 
 
@@ -117,10 +117,10 @@ def nearest_name(wrong: str, names: Iterable[str]) -> str | None:
     return plain[matches[0]] if matches else None
 
 
-def _describe_fault(kind: type[Arguments], tool: str, error: Mapping[str, Any]) -> str:
+def _describe_fault(kind: type[Arguments], tool: str, error: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     place = [str(part) for part in error["loc"]]
     if error["type"] == "extra_forbidden":
-        return f"{tool} has no argument {'.'.join(place)!r}{_hint_at(kind, place)}"
+        return f"{tool} has no argument {'.'.join(place)!r}{_hint_at(kind, place, values)}"
     if error["type"] == "missing":
         return f"{tool} needs the argument {'.'.join(place)!r}."
     reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
@@ -129,11 +129,12 @@ def _describe_fault(kind: type[Arguments], tool: str, error: Mapping[str, Any]) 
     return f"The argument {'.'.join(place)!r} of {tool} {reason}."
 
 
-def _hint_at(kind: type[Arguments], place: Sequence[str]) -> str:
-    """The end of a sentence about an unknown name: a suggestion, or the valid names."""
+def _hint_at(kind: type[Arguments], place: Sequence[str], values: Mapping[str, Any]) -> str:
+    """The end of a sentence about an unknown name: a suggestion, or the valid names. values: what was sent."""
     names = _names_at(schema_of(kind), place[:-1])
-    suggestion = next((name for name in _OTHER_TOOLS_WORDS.get(place[-1], ()) if name in names), None)
-    suggestion = suggestion or nearest_name(place[-1], names)
+    missing_names = names if place[:-1] else [name for name in names if name not in values]
+    suggestion = next((name for name in _OTHER_TOOLS_WORDS.get(place[-1], ()) if name in missing_names), None)
+    suggestion = suggestion or nearest_name(place[-1], missing_names)
     if suggestion is not None:
         return f"; did you mean {suggestion!r}?"
     return f"; {place[-2]} takes {', '.join(names)}." if len(place) > 1 and names else "."

@@ -59,7 +59,7 @@ class Apply(Arguments):
 class Discard(Arguments):
     """What discard_changes takes."""
 
-    path: Annotated[str | None, Field(description="Only this page of the open one.")] = None
+    path: str | None = None
     change_set: Annotated[str | None, Field(description="Default: the open one.")] = None
 
 
@@ -187,8 +187,8 @@ APPLY_CHANGES = Tool(
 DISCARD_CHANGES = Tool(
     "discard_changes",
     "Discard the change set",
-    "Drops the open change set, or with path one page of it; nothing in the tree changes. Its texts stay in the trash "
-    'for 30 days. Example: {"path": "Projects/Alpha.md"}.',
+    "Drops the open change set, or with path this page of it; the tree stays. Its texts stay in the trash for 30 days. "
+    "Example: {}.",
     Discard,
     _SUMMARY,
     _discard,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mirrord.commands.restructure.split_command import SplitPage
 
 _MAX_LISTED = 50  # changed pages by name in one answer
+_NO_PLACE_NOTE = "In none of these pages is a place for the edits: find is exact, with its case and spaces."
+_NO_PAGE_NOTE = "No page fits. find_pages takes the same filters and shows which do; query is words, tags go into tag."
 _PAGE_FACTS = {"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}
 
 
@@ -87,6 +89,8 @@ def _edit_answer(edited: "EditedPages") -> Wire:
         "diff": edited.diff,
         "written": edited.written,
     }
+    if not edited.places and not edited.skipped:
+        answer["note"] = _NO_PLACE_NOTE if edited.left_out else _NO_PAGE_NOTE
     return {**answer, "skipped": edited.skipped} if edited.skipped else answer
 
 

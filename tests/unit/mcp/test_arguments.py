@@ -38,10 +38,15 @@ def test_names_are_camel_case_on_the_wire() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
-    [("expected_digest", "expectedDigest"), ("Path", "path"), ("digest", "expectedDigest"), ("dept", "depth")],
+    [("expected_digest", "expectedDigest"), ("Kind", "kind"), ("digest", "expectedDigest"), ("dept", "depth")],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_right_one(wrong: str, right: str) -> None:
     assert str(refusal({"path": "A", wrong: "x"})) == f"act has no argument {wrong!r}; did you mean {right!r}?"
+
+
+def test_a_name_that_was_given_already_is_not_suggested() -> None:
+    sent = {"path": "A", "expectedDigest": "x", "expected": "x"}
+    assert str(refusal(sent)) == "act has no argument 'expected'."
 
 
 def test_a_name_like_no_other_is_answered_with_all_there_are() -> None:
