@@ -138,8 +138,8 @@ class Manifest:
     def note_withdrawal(self, path: str) -> None:
         """Record durably that the file at *path* is the tree's again."""
         self._append([{"withdrawn": path}])
+        self._withdraw(path)  # as the next to load the file finds it, also if the disk fails now
         self.sync()
-        self._withdraw(path)
 
     def sync(self) -> None:
         """Make all lines durable."""

@@ -131,8 +131,10 @@ class DraftTree(Tree):
     def withdraw(self, path: str) -> None:
         """Give the file at *path*, which is claimed alone, back to the tree: the draft's own goes, for good."""
         self._sync_claims()
-        self.manifest.note_withdrawal(path)
-        self._index_claims()
+        try:
+            self.manifest.note_withdrawal(path)
+        finally:
+            self._index_claims()
         with suppress(OSError), self._upper.open_directory(parent_of(path)) as directory:  # a leftover means nothing
             kernel.unlink(directory, path.rpartition("/")[2])
 

@@ -1,5 +1,7 @@
 """One file is withdrawn from a change set: the draft shows the tree's, and a kill in between loses no text."""
 
+import errno
+import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -18,6 +20,7 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.mirror.draft.draft_changes import changes_of
+from mirrord.mirror.draft.draft_manifest import Manifest
 from tests.support.trees import tree as files_of
 from tests.unit.commands.conftest import page
 from tests.unit.commands.test_change_laws import pages, session_in
@@ -133,6 +136,29 @@ def end_of(root: Path, change_set: str) -> str:
 def trashed(root: Path) -> dict[str, bytes]:
     directory = root / ".mirrord/trash"
     return files_of(directory) if directory.is_dir() else {}
+
+
+def test_a_withdrawal_whose_line_the_disk_did_not_sync_is_the_same_for_the_connection_and_for_the_next_one(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, connection = session.tree.root, ConnectionChanges()
+    page(root, "Page.md", THEIRS)
+    draft = opened_of_new(session, connection)
+    edit_page(draft.session, "Page.md", [{"find": "theirs", "replace": "ours"}])
+
+    def fail(_: Manifest) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "sync", fail)
+        with pytest.raises(Failed, match="refused"):
+            withdraw_file(session, connection, "Page.md")
+    shown_before = view(draft.session)
+    leave_draft(connection)
+    begin_changes(session, connection, None, draft.facts.id)
+    assert view(opened_draft(connection).session) == shown_before
+    assert OWN.encode() in trashed(root).values()
+    leave_draft(connection)
 
 
 def test_a_deletion_that_was_withdrawn_is_one_of_the_text_as_it_is_at_the_next_deletion(session: Session) -> None:
