@@ -27,14 +27,15 @@ class TipTap:
         return cast(Document, self._asked({"content": content, "typed": typed})["content"])
 
     def save_as_ordinary_app(
-        self, content: Document, typed: str | None = None, *, is_checked: bool = False
+        self, content: Document, typed: str | None = None, *, is_checked: bool = False, has_block_images: bool = False
     ) -> Document:
         """
         What an editor with StarterKit, tables, tasks and images saves after it showed *content*.
 
-        is_checked: it fails where *content* does not fit its schema.
+        is_checked: it fails where *content* does not fit its schema. has_block_images: an image is no part of a text.
         """
         request = {"content": content, "ordinary": True, "typed": typed, "checked": is_checked}
+        request["blockImages"] = has_block_images
         return cast(Document, self._asked(request)["content"])
 
     def paste(self, content: Document) -> Document:

@@ -16,6 +16,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ids_in
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
+from mirrord.markdown.starterkit.block_images import BLOCK_IMAGES_SCHEMA, with_block_images
 from mirrord.markdown.starterkit.shown_form import NODE_LANGUAGE, to_starterkit
 from tests.support.commands import Near
 from tests.support.editors import save
@@ -74,6 +75,35 @@ def test_postgres_shows_documents_of_apps_as_the_daemon_expects(app_connection: 
 def test_postgres_shows_pages_as_the_daemon_expects(app_connection: Connection, text: str) -> None:
     document = without_nul(read_document(text))
     assert shown_in_postgres(app_connection, document) == to_starterkit(document)
+
+
+@PATIENT
+@given(st.one_of(documents, markdown.map(read_document)))
+def test_postgres_shows_block_images_as_the_daemon_expects(app_connection: Connection, document: Document) -> None:
+    document = without_nul(document)
+    form = value(app_connection, "SELECT mirrord.document_in(%s, %s)", Jsonb(document), BLOCK_IMAGES_SCHEMA)
+    assert with_values_for_json(form) == with_values_for_json(with_block_images(to_starterkit(document)))
+
+
+def test_an_editor_with_block_images_edits_a_page_through_the_view(mirrord: Mirrord) -> None:
+    path = f"Images {uuid4().hex[:8]}.md"
+    text = "![a](a.png 'hint')\n\nin ![b](b.png 'too') [[text]]\n\n- ![c](c.png)\n\n\\![no](image.png)\n"
+    save(mirrord.file(path), text)
+    page = eventually(
+        lambda: page if (page := mirrord.page(path)) and page.content is not None else None, "the document"
+    )
+    with mirrord.app.transaction():
+        mirrord.app.execute("SELECT set_config('mirrord.schema', %s, true)", [BLOCK_IMAGES_SCHEMA])
+        query = "SELECT version, content FROM mirrord.page_editor WHERE id = %s"
+        version, form = mirrord.app.execute(query, [page.id]).fetchone() or (0, {})
+        assert [block["type"] for block in form["content"]] == ["image", "paragraph", "bulletList", "paragraph"]
+        form["content"][1]["content"][0]["text"] = "now in "
+        form["content"].append({"type": "image", "attrs": {"src": "new.png", "alt": "d"}})
+        update = "UPDATE mirrord.page_editor SET content = %s WHERE id = %s AND version = %s RETURNING version"
+        assert mirrord.app.execute(update, [Jsonb(form), page.id, version]).fetchone() is not None
+
+    expected = text.replace("in ![b]", "now in ![b]") + "\n![d](new.png)\n"
+    eventually(lambda: mirrord.text(path) == expected, "the edit in the file")
 
 
 def test_postgres_shows_a_page_of_every_kind_as_the_daemon_expects(app_connection: Connection) -> None:

@@ -14,6 +14,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
 from mirrord.markdown.schema.node_types import MARKS, NODES, attributes_of
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.starterkit.block_images import with_block_images, with_inline_images
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import to_starterkit
 from mirrord.markdown.write.content_losses import find_loss
@@ -185,6 +186,31 @@ def test_an_ordinary_editor_shows_every_document_in_the_form_for_it(tiptap: TipT
     saved = tiptap.save_as_ordinary_app(to_starterkit(document), is_checked=True)
 
     assert meaning(from_starterkit(saved, document)) == meaning(document)
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_an_editor_with_block_images_shows_and_saves_every_page_in_the_form_for_it(tiptap: TipTap, path: Path) -> None:
+    page = PageText(decode(path.read_bytes()))
+    content = read_document(page.text)
+
+    saved = tiptap.save_as_ordinary_app(
+        with_block_images(to_starterkit(content)), is_checked=True, has_block_images=True
+    )
+
+    restored = from_starterkit(with_inline_images(saved, content), content)
+    assert splice_document(page.body, restored, "\n", is_confirmed=False) == page.body
+
+
+@PATIENT
+@given(documents)
+def test_an_editor_with_block_images_shows_every_document_in_the_form_for_it(
+    tiptap: TipTap, document: Document
+) -> None:
+    form = with_block_images(to_starterkit(document))
+
+    saved = tiptap.save_as_ordinary_app(form, is_checked=True, has_block_images=True)
+
+    assert meaning(from_starterkit(with_inline_images(saved, document), document)) == meaning(document)
 
 
 def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> None:

@@ -9,6 +9,7 @@ from mirrord.errors import Damaged
 from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.starterkit.block_images import BLOCK_IMAGES_SCHEMA, with_inline_images
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import SCHEMA, string_attribute
 from mirrord.markdown.write.plain_tables import with_plain_tables
@@ -50,7 +51,9 @@ def read_content(page: PageRow, loss: ContentLoss = ContentLoss.DEGRADE) -> Docu
 
 def _from_schema(written: Document, schema: str, prior: object, dialect: Dialect) -> Document:
     """The document *written* in the schema of an editor. prior: the document that it was shown, unless it says so."""
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, BLOCK_IMAGES_SCHEMA):
         raise Damaged(f"the content that an app wrote is in the schema `{schema}`, which mirrord does not know")
-    base = (written.get("attrs") or {}).get("base") or prior
-    return from_starterkit(written, make_document(content_of(base)), dialect)
+    base = make_document(content_of((written.get("attrs") or {}).get("base") or prior))
+    if schema == BLOCK_IMAGES_SCHEMA:
+        written = with_inline_images(written, base)
+    return from_starterkit(written, base, dialect)

@@ -6,6 +6,7 @@
 //   {"content": DOCUMENT, "ordinary": true, "typed"?: TEXT} → {"content": DOCUMENT}   as an app that knows StarterKit,
 //     tables, tasks and images only, and does not check contents, shows and saves it
 //   {"content": DOCUMENT, "ordinary": true, "checked": true, …} → the same of an app that refuses what does not fit
+//   {…, "blockImages": true} → the same of an app whose images are blocks, as they are by default
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
 //   a document that TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
@@ -37,11 +38,12 @@ function answer(request) {
   return { content }
 }
 
-function saved({ content, typed, checked }) {
+function saved({ content, typed, checked, blockImages }) {
   globalThis.window ??= new Window()
   globalThis.document ??= window.document
   const task = checked ? TaskItem.configure({ nested: true }) : TaskItem
-  const extensions = [StarterKit, TableKit, TaskList, task, Image.configure({ inline: true })]
+  const image = blockImages ? Image : Image.configure({ inline: true })
+  const extensions = [StarterKit, TableKit, TaskList, task, image]
   if (checked) getSchema(extensions).nodeFromJSON(content).check()
   const editor = new Editor({ element: null, extensions, content, enableContentCheck: checked ?? false })
   if (typed) editor.view.dispatch(editor.state.tr.insertText(typed, 1))
