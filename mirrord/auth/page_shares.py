@@ -20,7 +20,7 @@ import orjson
 from mirrord.errors import UserError
 
 MAX_SHARE_DAYS = 365
-MAX_SHARES = 1000  # of a tenant
+MAX_SHARES = 200  # of a tenant; a list reads the files of all tenants
 _DAY_SECONDS = 86_400
 _TOKEN_BYTES = 16
 _ID_CHARACTERS = 16  # of the digest of its token

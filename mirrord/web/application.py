@@ -165,7 +165,7 @@ def _api_routes() -> list[BaseRoute]:
         _write_route(f"{page}/duplicate", new_pages.duplicate_page),
         _write_route(f"{page}/revive", page_api.revive_page),
         _write_route(f"{page}/restore", page_versions.restore_version),
-        _quick_route(f"{page}/shares", share_api.list_shares),
+        _costly_route(f"{page}/shares", share_api.list_shares),
         _write_route(f"{page}/shares", share_api.share_page),
         _write_route("/shares/{share}", share_api.revoke_share, "DELETE"),
         _write_route(f"{page}/attachments", page_files.upload_attachment),

@@ -1,11 +1,13 @@
 """Sharing in the console: links that expire, published folders, and their end."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.auth.page_shares import PageShare, SharedPlace
+from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import json_response, not_found, read_json, refusal, require_operator, visit_of
 from mirrord.web.rows import tree_rows
 
@@ -14,8 +16,8 @@ async def list_shares(request: Request) -> Response:
     """GET api/pages/{page}/shares: the shares of the page."""
     visit = await visit_of(request)
     page = visit.page
-    shares = [share for share in visit.app.shares.shares_of(visit.tenant) if share.place.page == page]
-    return json_response({"shares": [_facts_of(share) for share in shares]})
+    shares = await run_in_thread(visit.app.shares.shares_of, visit.tenant)
+    return json_response({"shares": [_facts_of(share) for share in shares if share.place.page == page]})
 
 
 async def share_page(request: Request) -> Response:
@@ -28,11 +30,11 @@ async def share_page(request: Request) -> Response:
     place = SharedPlace(visit.tenant, visit.page, body["inside"], visit.session.name)
     if body["name"] is not None:
         require_operator(visit)
-        share = visit.app.shares.publish(place, body["name"], is_indexed=body["indexed"])
+        share = await run_in_thread(partial(visit.app.shares.publish, is_indexed=body["indexed"]), place, body["name"])
         return json_response({**_facts_of(share), "href": f"/s/{share.name}"}, 201)
     if body["days"] is None:
         raise refusal("Say for how many days the link is valid.")
-    share, token = visit.app.shares.share(place, body["days"])
+    share, token = await run_in_thread(visit.app.shares.share, place, body["days"])
     return json_response({**_facts_of(share), "href": f"/s/{token}"}, 201)
 
 
@@ -40,12 +42,13 @@ async def revoke_share(request: Request) -> Response:
     """DELETE api/shares/{share}: end a share. What is published only operators end."""
     visit = await visit_of(request)
     share_id = request.path_params["share"]
-    share = next((share for share in visit.app.shares.shares_of(visit.tenant) if share.id == share_id), None)
+    shares = await run_in_thread(visit.app.shares.shares_of, visit.tenant)
+    share = next((share for share in shares if share.id == share_id), None)
     if share is None:
         raise not_found()
     if share.name is not None:
         require_operator(visit)
-    visit.app.shares.revoke(visit.tenant, share.id)
+    await run_in_thread(visit.app.shares.revoke, visit.tenant, share.id)
     return json_response({"id": share.id})
 
 
