@@ -17,6 +17,7 @@ import uvicorn
 
 from mirrord.auth.issuer.document_fetching import DocumentFetcher
 from mirrord.auth.issuer.issuer_settings import Issuer
+from mirrord.auth.roles import Role
 from mirrord.config import Config
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
@@ -159,10 +160,10 @@ class Person:
     server: OAuthServer
     http: httpx2.Client
 
-    def sign_in(self, tenant: Any = None, name: str = "Ada") -> None:
-        """Sign in with a link, as an operator or for one tenant."""
+    def sign_in(self, tenant: Any = None, name: str = "Ada", role: Role = Role.WRITER) -> None:
+        """Sign in with a link, as an operator or with a role in one tenant."""
         gate = self.server.provider.gate
-        cookie = gate.admit(gate.invite(name, tenant))
+        cookie = gate.admit(gate.invite(name, tenant, role=role))
         self.http.cookies.set(gate.cookie, cookie or "", domain="127.0.0.1")
 
     def open_question(self, url: str) -> httpx2.Response:

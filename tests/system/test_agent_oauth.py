@@ -1,6 +1,7 @@
 """Hosted clients sign in by OAuth: a person allows them, tokens are for one server, and what is stolen is worthless."""
 
 import json
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from pydantic import AnyUrl
 
 from mirrord.auth import delegations
 from mirrord.auth.access_grant import DAEMON_AUDIENCE
+from mirrord.auth.roles import Role
 from mirrord.auth.signed_tokens import Keyring, verify_token
 from mirrord.config import Config
 from mirrord.errors import Refused, UserError
@@ -416,6 +418,17 @@ def test_who_is_not_signed_in_signs_in_with_a_link(server: OAuthServer, program:
         code = parameters_of(person.answer(question))["code"]
         assert browser.post(sign_in, data={**form, "link": link}).status_code == 400
     assert program.exchange(code).status_code == 200
+
+
+def test_a_reader_lets_a_program_read_and_nothing_more(server: OAuthServer, program: Program) -> None:
+    with plain_client() as browser:
+        reader = Person(server, browser)
+        reader.sign_in(server.tenant.id, "Rea", Role.READER)
+        page = reader.open_question(program.authorize_url())
+        assert re.findall(r'name="rights" value="(\w+)"', page.text) == ["read"]
+        assert [reader.answer(page, rights=rights).status_code for rights in ("write", "review")] == [400, 400]
+        code = parameters_of(reader.answer(page, rights="read"))["code"]
+    assert program.exchange(code).json()["scope"] == "read"
 
 
 def test_people_of_another_tenant_decide_nothing_here(server: OAuthServer, program: Program, tmp_path: Path) -> None:
