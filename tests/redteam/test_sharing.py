@@ -108,6 +108,8 @@ def test_a_share_shows_its_page_without_scripts_and_asks_not_to_be_indexed(stran
     assert "/t/" not in answer.text
     assert "noindex" in answer.headers["x-robots-tag"]
     assert 'name="robots" content="noindex' in answer.text
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["cache-control"] == "no-store"
 

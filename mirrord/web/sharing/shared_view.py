@@ -28,6 +28,10 @@ from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
 from mirrord.web.sharing.document_html import ReadableLinks, render_document, without_title
 
 _NOT_INDEXED = "noindex, nofollow, noarchive"
+# Stricter than that of the console, at whose origin these pages are: nothing runs, nothing is sent.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ async def show_shared_page(request: Request) -> Response:
     page_id = entry_of(text) if text is not None else EntryId(share.place.page)
     async with app_context_of(request).database.transaction(TenantId(share.place.tenant)) as connection:
         view = await _load_shared_page(connection, request, share, page_id)
-    return render_page(
+    response = render_page(
         request,
         "shared.html",
         title=view.page.title,
@@ -86,6 +90,8 @@ async def show_shared_page(request: Request) -> Response:
         next=start_of(request) + LEVEL_ENTRIES if len(view.inside) > LEVEL_ENTRIES else None,
         robots=None if share.is_indexed else _NOT_INDEXED,
     )
+    response.headers["Content-Security-Policy"] = _PAGE_POLICY
+    return response
 
 
 async def download_shared_file(request: Request) -> Response:
