@@ -83,6 +83,7 @@ PURE_MODULES = {
     *(f"mirrord.sync.observation.{name}" for name in ("identity_evidence", "file_identity", "renames")),
     "mirrord.operations.three_way_diff",
     "mirrord.operations.undo_plan",
+    "mirrord.db.bindings.page_state",
     "mirrord.db.cluster_plan",
     "mirrord.mirror.change_batches",
     "mirrord.mirror.tree.tree_layout",

@@ -61,7 +61,7 @@ class AppRowWrites:
     @property
     def can_delete(self) -> bool:
         """Whether the mapping has a way to delete a row."""
-        return self._statements.delete() is not None
+        return self._statements.delete_row() is not None
 
     async def lock(self, row: AppRow, *, with_body: bool) -> AppRow:
         """
@@ -74,7 +74,7 @@ class AppRowWrites:
             Damaged: the app does not let it be written.
         """
         is_locked, *has_body = await self._try_locks(row.external_id)
-        current = await self._load(row.external_id)
+        current = await self._load_row(row.external_id)
         if current is None:
             raise Outpaced
         if with_body and has_body == [False] and current.version.endswith(":"):
@@ -94,10 +94,10 @@ class AppRowWrites:
         values["values"] = json_of(dict(changes.columns))
         is_in_row = changes.body is not None and mapping.body.table is None
         if changes.columns or is_in_row:
-            await self._run(statements.update_page(list(changes.columns), with_body=is_in_row), values)
+            await self._run_statement(statements.update_page(list(changes.columns), with_body=is_in_row), values)
         if changes.body is not None and mapping.body.table is not None:
-            await self._run(statements.update_body(), values)
-        current = await self._load(row.external_id)
+            await self._run_statement(statements.update_body(), values)
+        current = await self._load_row(row.external_id)
         if current is None:
             raise Damaged("the app hides it after a write")
         _check_kept(changes, current, self.source.mapping.front)
@@ -110,17 +110,17 @@ class AppRowWrites:
         Raises Damaged if it is no page of the mapping.
         """
         mapping = self.source.mapping
-        external_id = await self._insert(mapping.page.table, values.of_page, values.times_of_page)
+        external_id = await self._insert_into(mapping.page.table, values.of_page, values.times_of_page)
         if mapping.body.table is not None:
             of_body = {**values.of_body, mapping.body.id_column: external_id}
-            await self._insert(mapping.body.table, of_body, values.times_of_body)
-        current = await self._load(external_id)
+            await self._insert_into(mapping.body.table, of_body, values.times_of_body)
+        current = await self._load_row(external_id)
         if current is None:
             raise Damaged("a new row does not fit `page.filter`: name its columns in `page.create`")
         return current
 
-    async def _insert(self, table: TableName, values: ByKey[str, Any], times: Sequence[str]) -> str:
-        statement = self._statements.insert(table, list(values), times)
+    async def _insert_into(self, table: TableName, values: ByKey[str, Any], times: Sequence[str]) -> str:
+        statement = self._statements.insert_row(table, list(values), times)
         parameters = {"values": json_of(values)}
         with _app_errors():
             (external_id,) = await app_writes.load_ids(self.connection, self._role, statement, parameters)
@@ -128,12 +128,12 @@ class AppRowWrites:
 
     async def delete(self, row: AppRow) -> None:
         """Delete *row* in the way of the app. Raises Outpaced if it says something else, or a transaction has it."""
-        statement = self._statements.delete()
+        statement = self._statements.delete_row()
         assert statement is not None
         if (await self.lock(row, with_body=False)).digest != row.digest:
             raise Outpaced
-        await self._run(statement, self._values_of(row.external_id))
-        if await self._load(row.external_id) is not None:
+        await self._run_statement(statement, self._values_of(row.external_id))
+        if await self._load_row(row.external_id) is not None:
             raise Damaged("the app keeps it after it was deleted")
 
     async def revive(self, external_id: str) -> AppRow | None:
@@ -142,17 +142,17 @@ class AppRowWrites:
 
         Raises Outpaced if a transaction of the app has it.
         """
-        statement, values = self._statements.revive(), self._values_of(external_id)
+        statement, values = self._statements.revive_row(), self._values_of(external_id)
         if statement is None:
             return None
         with _app_errors():
             await app_writes.lock_rows(self.connection, self._role, [self._statements.lock_of_deleted], values)
             await app_writes.write_rows(self.connection, self._role, statement, values)
-        return await self._load(external_id)
+        return await self._load_row(external_id)
 
     async def load_chain(self, external_id: str) -> set[str]:
         """The ids of a row and of those above it."""
-        query = self._statements.ancestors()
+        query = self._statements.load_ancestors()
         if query is None:
             return set()
         values = self._values_of(external_id)
@@ -164,13 +164,13 @@ class AppRowWrites:
         with _app_errors():
             return await app_writes.lock_rows(self.connection, self._role, self._statements.locks, values)
 
-    async def _run(self, statement: str, values: ByKey[str, Any]) -> None:
+    async def _run_statement(self, statement: str, values: ByKey[str, Any]) -> None:
         with _app_errors():
             count = await app_writes.write_rows(self.connection, self._role, statement, values)
         if count != 1:
             raise Damaged("the app does not let it be written")
 
-    async def _load(self, external_id: str) -> AppRow | None:
+    async def _load_row(self, external_id: str) -> AppRow | None:
         return (await self.source.load_rows(self.connection, [external_id])).get(external_id)
 
     def _values_of(self, external_id: str) -> dict[str, Any]:

@@ -211,10 +211,10 @@ def document_of(row: AppRow, mapping: Mapping) -> Document | None:
         return None
     if not isinstance(document, dict) or document.get("type") != "doc":
         raise Damaged("its body is no document: the JSON has no `type` that is `doc`")
-    return renamed(document, mapping.body.names)
+    return rename_nodes(document, mapping.body.names)
 
 
-def renamed(node: Any, names: ByKey[str, str]) -> Document:
+def rename_nodes(node: Any, names: ByKey[str, str]) -> Document:
     """*node* with other names of nodes and marks: *names* has them by those that it has."""
     if not names or not isinstance(node, dict):
         return node  # type: ignore[no-any-return]
@@ -222,5 +222,5 @@ def renamed(node: Any, names: ByKey[str, str]) -> Document:
     result = {**node, "type": names.get(kind, kind) if isinstance(kind, str) else kind}
     for part in ("content", "marks"):
         if isinstance(node.get(part), list):
-            result[part] = [renamed(each, names) for each in node[part]]
+            result[part] = [rename_nodes(each, names) for each in node[part]]
     return result  # type: ignore[return-value]

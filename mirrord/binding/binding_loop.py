@@ -134,14 +134,16 @@ class BindingLoop:
         except Stale:
             return
         except (Halted, UserError) as error:
-            await self._halt(due, str(error))
+            await self._halt_binding(due, str(error))
             return
         except psycopg.Error as error:
             reason = error.diag.message_primary or str(error)
-            await self._halt(due, f"The rows of the app cannot be carried over: {reason}. Pages stay as they are.")
+            await self._halt_binding(
+                due, f"The rows of the app cannot be carried over: {reason}. Pages stay as they are."
+            )
             return
         except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen: the others go on
-            await self._halt(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
+            await self._halt_binding(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
         course.comparison, course.place = report.comparison, report.place
         if report.waits:
@@ -159,7 +161,7 @@ class BindingLoop:
         except REFUSALS:
             return await run_pass(self._database, replace(order, is_careful=True))
 
-    async def _halt(self, due: DueBinding, sentence: str) -> None:
+    async def _halt_binding(self, due: DueBinding, sentence: str) -> None:
         self._courses.pop(due.id, None)
         log.warning("binding_halted", extra={"binding": due.name})  # its reason may quote a row
         async with self._database.connection() as connection:

@@ -49,7 +49,7 @@ def _with_backslashes(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "''")
 
 
-def _constant(value: Literal) -> str:
+def _quote_constant(value: Literal) -> str:
     """*value* as a constant in a statement with parameters."""
     return quote_literal(value).replace("%", "%%")
 
@@ -86,7 +86,7 @@ def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
     key = f"ANY (%(ids)s::text[]::{id_type}[])"
     source, id_column = f"{quote_table(page.table)} AS p", f"p.{quote_name(page.id)}"
     rows = (
-        f"SELECT {', '.join(_selected(mapping))}\n  FROM {source}{_body_join(mapping)}\n"
+        f"SELECT {', '.join(_selected_columns(mapping))}\n  FROM {source}{_body_join(mapping)}\n"
         f" WHERE {id_column} = {key} AND {condition}"
     )
     children = None
@@ -101,13 +101,13 @@ def select_all(mapping: Mapping) -> str:
     """The statement that reads all living rows of *mapping*, for a check."""
     condition = condition_of(mapping)
     source = f"{quote_table(mapping.page.table)} AS p"
-    return f"SELECT {', '.join(_selected(mapping))} FROM {source}{_body_join(mapping)} WHERE {condition}"
+    return f"SELECT {', '.join(_selected_columns(mapping))} FROM {source}{_body_join(mapping)} WHERE {condition}"
 
 
-def _selected(mapping: Mapping) -> list[str]:
+def _selected_columns(mapping: Mapping) -> list[str]:
     """The columns of a row as texts, in the order in which app_access reads them."""
     page = mapping.page
-    of_front = (f"{_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
+    of_front = (f"{_quote_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
     return [
         f"p.{quote_name(page.id)}::text",
         f"p.{quote_name(page.parent)}::text" if page.parent else "NULL",
@@ -140,16 +140,16 @@ def _body_join(mapping: Mapping) -> str:
 def match_of(match: Match, key: str) -> str:
     """The condition on a row of the table with bodies. key: the id of the page, as an expression."""
     column = f"b.{quote_name(match.column)}"
-    return f"{column} = {key}" if match.constant is None else f"{column}::text = {_constant(match.constant)}"
+    return f"{column} = {key}" if match.constant is None else f"{column}::text = {_quote_constant(match.constant)}"
 
 
 def condition_of(mapping: Mapping, *, is_living: bool = True) -> str:
     """The condition on rows that are pages. is_living: leave out deleted ones."""
     page = mapping.page if is_living else replace(mapping.page, deleted=None)
-    return " AND ".join(["true", *_conditions(replace(mapping, page=page))])
+    return " AND ".join(["true", *_row_conditions(replace(mapping, page=page))])
 
 
-def _conditions(mapping: Mapping) -> list[str]:
+def _row_conditions(mapping: Mapping) -> list[str]:
     page, conditions = mapping.page, []
     if mapping.tenancy.column is not None:
         conditions.append(f"p.{quote_name(mapping.tenancy.column)}::text = %(tenant)s")
@@ -162,11 +162,11 @@ def _conditions(mapping: Mapping) -> list[str]:
 
 def _condition_text(condition: Condition) -> str:
     texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in condition.values)
-    is_listed = f"p.{quote_name(condition.column)}::text IN ({', '.join(map(_constant, texts))})"
+    is_listed = f"p.{quote_name(condition.column)}::text IN ({', '.join(map(_quote_constant, texts))})"
     return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
 
 
-def installation(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+def installation_statements(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
     """
     Every statement of `bind add` that changes the database beside the rows of mirrord.
 
@@ -176,10 +176,14 @@ def installation(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queu
     return [*statements, *_watch_statements(tenant, mapping, tables)]
 
 
-def renewal(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+def renewal_statements(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
     """Every statement of `bind resume` beside the rows of mirrord: triggers and grants as this version makes them."""
     binding = mapping.binding_id(tenant)
-    statements = [*([] if has_queue else _SCHEMA_STATEMENTS), *_grants(binding, mapping), *_trigger_removal(binding)]
+    statements = [
+        *([] if has_queue else _SCHEMA_STATEMENTS),
+        *_grant_statements(binding, mapping),
+        *_trigger_removal(binding),
+    ]
     return [*statements, *_watch_statements(tenant, mapping, tables)]
 
 
@@ -204,7 +208,7 @@ def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
     return watched
 
 
-def removal(binding: UUID, *, is_last: bool) -> list[str]:
+def removal_statements(binding: UUID, *, is_last: bool) -> list[str]:
     """Every statement of `bind drop`. is_last: no other binding is left in the database."""
     role, statements = quote_name(role_of(binding)), _trigger_removal(binding)
     end = f"DROP SCHEMA {SCHEMA} CASCADE" if is_last else f"DELETE FROM {SCHEMA}.change WHERE binding = '{binding}'"
@@ -238,10 +242,10 @@ def _role_statements(binding: UUID, mapping: Mapping) -> list[str]:
         f"        EXECUTE 'GRANT {role} TO mirrord_daemon WITH INHERIT FALSE, SET TRUE';\n"
         f"    ELSE\n        EXECUTE 'GRANT {role} TO mirrord_daemon';\n    END IF;\nEND\n$$"
     )
-    return [f"CREATE ROLE {role} NOLOGIN", membership, *_grants(binding, mapping)]
+    return [f"CREATE ROLE {role} NOLOGIN", membership, *_grant_statements(binding, mapping)]
 
 
-def _grants(binding: UUID, mapping: Mapping) -> list[str]:
+def _grant_statements(binding: UUID, mapping: Mapping) -> list[str]:
     role, read = quote_name(role_of(binding)), columns_read(mapping)
     schemas = dict.fromkeys(table.schema for table in read)
     return [

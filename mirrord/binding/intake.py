@@ -10,12 +10,13 @@ import psycopg
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.mapping import entry_id_of
 from mirrord.binding.new_pages import REFUSALS, NewPages
-from mirrord.binding.pass_state import AppSource, PassState, page_state_of
-from mirrord.binding.row_decision import Act, BoundEntry, PageState, decide_row
+from mirrord.binding.pass_state import AppSource, PassState
+from mirrord.binding.row_decision import Act, BoundEntry, decide_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
 from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, MirrorId
@@ -182,7 +183,4 @@ class Intake:
         await binding_rows.delete_entry(self.connection, self.binding, bound.external_id)
 
     async def _load_page(self, entry: EntryId) -> PageState | None:
-        page = (await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])).get(entry)
-        if page is None:
-            return None
-        return page_state_of(page)
+        return (await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])).get(entry)

@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_checks import fingerprint_of, load_tables
-from mirrord.binding.bound_sql import removal
+from mirrord.binding.bound_sql import removal_statements
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
@@ -24,7 +24,7 @@ LOCK_SECONDS = 3  # seconds to wait for the app's tables: writes of the app wait
 
 
 @asynccontextmanager
-async def _changing(connection: Connection, tenant: TenantId) -> AsyncIterator[None]:
+async def _changing_app_tables(connection: Connection, tenant: TenantId) -> AsyncIterator[None]:
     """A transaction that changes the app's tables. Raises Locked if the app holds them, UserError without rights."""
     try:
         async with connection.transaction():
@@ -50,7 +50,7 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
     binding = mapping.binding_id(tenant)
     tables = await load_tables(connection, mapping)
     await _refuse_cluster(connection)
-    async with _changing(connection, tenant):
+    async with _changing_app_tables(connection, tenant):
         async with acting_as(connection, DAEMON_ROLE):
             await _refuse_second(connection, mapping, value, tenant)
         await connection.execute("RESET ROLE")
@@ -102,7 +102,7 @@ async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss
     """Let *binding* run again, with new triggers. Raises UserError if the tables of the app do not fit any more."""
     mapping = parse_mapping(binding.mapping)
     tables = await load_tables(connection, mapping)
-    async with _changing(connection, binding.tenant):
+    async with _changing_app_tables(connection, binding.tenant):
         has_queue = await app_catalogue.has_queue(connection)
         await _execute_all(connection, all_renewal(binding.tenant, mapping, tables, has_queue=has_queue))
         async with acting_as(connection, DAEMON_ROLE):
@@ -112,12 +112,12 @@ async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss
 
 async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     """Remove everything that *binding* added to the database; its pages stay as they are."""
-    async with _changing(connection, binding.tenant):
+    async with _changing_app_tables(connection, binding.tenant):
         async with acting_as(connection, DAEMON_ROLE):
             await binding_rows.delete_binding(connection, binding.tenant, binding.id)
             is_last = not await binding_rows.list_mappings(connection)
         await connection.execute("RESET ROLE")
-        await _execute_all(connection, removal(binding.id, is_last=is_last))
+        await _execute_all(connection, removal_statements(binding.id, is_last=is_last))
 
 
 async def _execute_all(connection: Connection, statements: Sequence[str]) -> None:

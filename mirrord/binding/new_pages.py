@@ -53,7 +53,7 @@ class NewPages:
             free = [row for row in level if row.parent not in missing]
             pages = await asyncio.to_thread(self._pages_of, free)
             for batch in split_by_size(pages):
-                await self._insert(batch)
+                await self._insert_together(batch)
             missing -= self.inserted
 
     def _is_new(self, external_id: str) -> bool:
@@ -73,7 +73,7 @@ class NewPages:
             pages.append((row, complete_page_of(PageWrite(entry, self.state.parent_of(row), row.name, text), row.name)))
         return pages
 
-    async def _insert(self, pages: Sequence[NewPage]) -> None:
+    async def _insert_together(self, pages: Sequence[NewPage]) -> None:
         try:
             async with self.connection.transaction():
                 complete = [page for _, page in pages]

@@ -10,12 +10,12 @@ from mirrord.binding.app_rows import AppRow, is_name_of
 from mirrord.binding.intake import actor_name_of
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
 from mirrord.binding.page_edits import changes_of, edited_text, with_title
-from mirrord.binding.pass_state import AppSource, page_state_of
-from mirrord.binding.row_decision import PageState
+from mirrord.binding.pass_state import AppSource
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages, unbound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
 from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId
@@ -57,7 +57,7 @@ class PageCreation:
                 self.leaves_pages = True
                 return
             entry = pending.pop(0)
-            if await self._carry(entry):
+            if await self._create_and_record(entry):
                 pending += await unbound_pages.load_below(self.connection, search, [entry])
 
     @property
@@ -65,10 +65,10 @@ class PageCreation:
         rules = self.source.mapping.writes
         return rules is not None and rules.creation is not None
 
-    async def _carry(self, entry: EntryId) -> bool:
+    async def _create_and_record(self, entry: EntryId) -> bool:
         """Whether the page has a row now."""
         pages = await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])
-        page = page_state_of(pages[entry])
+        page = pages[entry]
         await binding_rows.delete_problems_of(self.connection, self.binding, [entry])
         try:
             async with self.connection.transaction():
@@ -80,7 +80,7 @@ class PageCreation:
             return False
         except (Damaged, *APP_REFUSALS) as error:
             reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-            await self._note(page, reason or str(error))
+            await self._note_problem(page, reason or str(error))
             return False
         self.created += 1
         return True
@@ -90,7 +90,7 @@ class PageCreation:
         titled = with_title(page.text or "", page.name or "")
         row = await self._app.revive(str(page.entry)) if self._has_same_ids else None
         if row is None:
-            row = await self._create(page, titled)
+            row = await self._insert_app_row(page, titled)
         else:
             changes = await asyncio.to_thread(changes_of, page.entry, row, self.source.mapping, titled)
             row = await self._app.write(row, changes) if changes else row
@@ -114,7 +114,7 @@ class PageCreation:
         page = self.source.mapping.page
         return holds_uuid(self.binding.fingerprint[str(page.table)][page.id])
 
-    async def _create(self, page: PageState, text: str) -> AppRow:
+    async def _insert_app_row(self, page: PageState, text: str) -> AppRow:
         mapping, types = self.source.mapping, self.binding.fingerprint
         if not self._can_create:
             raise Damaged("the mapping has no `page.create`")
@@ -126,7 +126,7 @@ class PageCreation:
         place = NewPlace(self.source.tenant, above)
         return await self._app.create(await asyncio.to_thread(new_row_of, page.entry, mapping, types, place, text))
 
-    async def _note(self, page: PageState, reason: str) -> None:
+    async def _note_problem(self, page: PageState, reason: str) -> None:
         paths = await open_issues.load_paths(self.connection, self.binding.tenant, [page.entry], 1)
         sentence = f"{page.name!r} is in no row of the app, and stays a page of your own: {reason}."
         self.problems.append(Problem(paths[0], "bound-new", sentence, page.entry))

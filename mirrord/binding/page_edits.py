@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from mirrord.binding.app_rows import AppRow, document_of, is_name_of, number_of_position, position_of, renamed, text_of
+from mirrord.binding.app_rows import (
+    AppRow,
+    document_of,
+    is_name_of,
+    number_of_position,
+    position_of,
+    rename_nodes,
+    text_of,
+)
 from mirrord.binding.bodies.foreign_text import with_foreign_text
 from mirrord.binding.bodies.html_body import html_with
 from mirrord.binding.mapping import Format, Mapping, OrderKind
@@ -246,7 +254,7 @@ def _changed_body(entry: EntryId, row: AppRow, mapping: Mapping, page: PageText,
     if mapping.body.form is Format.HTML:
         return html_with(row.body or "", document)
     names = {ours: theirs for theirs, ours in mapping.body.names.items()}
-    return json_of(renamed(document, names))
+    return json_of(rename_nodes(document, names))
 
 
 def json_of(value: object) -> str:

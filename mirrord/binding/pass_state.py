@@ -7,12 +7,12 @@ from uuid import UUID
 from mirrord.binding.app_rows import AppRow, read_properties
 from mirrord.binding.bound_sql import AppStatements, role_of
 from mirrord.binding.mapping import Mapping, entry_id_of
-from mirrord.binding.row_decision import BoundEntry, PageState
+from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.row_order import RowOrder, order_rows
 from mirrord.db.bindings import app_tables, binding_rows, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow
-from mirrord.db.bindings.bound_pages import PageRow
+from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId
 
@@ -112,10 +112,7 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
         {external_id: row.parent for external_id, row in state.rows.items()}, state.bound.keys() - set(state.vanished)
     )
     entries = [state.entry_of(binding.id, external_id) for external_id in sorted(state.ids)]
-    state.pages = {
-        entry: page_state_of(page)
-        for entry, page in (await bound_pages.load_pages(connection, binding.tenant, entries)).items()
-    }
+    state.pages = await bound_pages.load_pages(connection, binding.tenant, entries)
     return state
 
 
@@ -136,10 +133,3 @@ async def _add_rows(
         }
         pending = above - state.bound.keys() - state.ids
         state.ids |= pending
-
-
-def page_state_of(page: PageRow) -> PageState:
-    """*page* as the decision about its row needs it."""
-    place = (page.parent, page.name)
-    state = (page.entry, page.version, page.is_deleted, *place, page.text)
-    return PageState(*state, page.author, page.creator, page.is_ahead, page.author_name)

@@ -99,7 +99,7 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         if comparison is not None:
             different, comparison = await _next_different(connection, binding, source, comparison)
             ids |= different
-        report = await _carry(connection, binding, source, ids, order)
+        report = await _carry_rows(connection, binding, source, ids, order)
         if place is None and not report.leaves_pages:
             await binding_rows.store_seq(connection, binding, seq)
         await binding_rows.add_changes(connection, binding, report.later)
@@ -120,7 +120,7 @@ def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:
     return AppSource(binding.id, mapping, app_statements(mapping, id_type), mapping.tenancy.value_of(tenant) or "")
 
 
-async def _carry(
+async def _carry_rows(
     connection: Connection, binding: BindingRow, source: AppSource, ids: Collection[str], order: PassOrder
 ) -> Intake:
     state = await load_state(connection, binding, source, set(ids))

@@ -7,6 +7,7 @@ The row of the app takes the part of the file, and the page that of the row (doc
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
+from mirrord.db.bindings.page_state import PageState
 from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.sync.decisions.entry_decision import Move, plan_content
 
@@ -22,27 +23,6 @@ class BoundEntry:
     version: int
     digest: Digest
     app_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageState:
-    """
-    The page of a row.
-
-    text: None: it is not rendered yet, or a folder. author, creator: its last and its first. is_ahead: an app wrote
-    views of this version, and its text is not rendered yet. author_name: None: the author has none.
-    """
-
-    entry: EntryId
-    version: int
-    is_deleted: bool
-    parent: EntryId | None
-    name: str | None
-    text: str | None
-    author: str | None = None
-    creator: str | None = None
-    is_ahead: bool = False
-    author_name: str | None = None
 
 
 class Act(Enum):

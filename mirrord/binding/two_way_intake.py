@@ -9,12 +9,13 @@ from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
-from mirrord.binding.row_decision import BoundEntry, PageState
+from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
 from mirrord.db.bindings.binding_rows import EntryRow
 from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.bindings.page_state import PageState
 from mirrord.db.open_issues import ConflictRow, Problem
 from mirrord.domain.entry import EntryId, Kind, MirrorId, new_id
 from mirrord.errors import Damaged, Halted, Stale
@@ -94,17 +95,17 @@ class TwoWayIntake(Intake):
             self._keep_parent(page)
             return
         if self.written_back >= MAX_WRITTEN_ROWS:
-            self._leave(row, page)
+            self._leave_for_later(row, page)
             return
         if act not in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
             await self._end_problems(entry)
         try:
             async with self._savepoint():
-                agreed = await self._settle(act, row, page)
+                agreed = await self._carry_out(act, row, page)
                 if agreed is not None:
                     await binding_rows.store_entries(self.connection, self.binding, [agreed])
         except Outpaced:
-            self._leave(row, page)
+            self._leave_for_later(row, page)
             return
         except (Damaged, *APP_REFUSALS) as error:
             await self._note_failure(row, entry, page, error)
@@ -118,7 +119,7 @@ class TwoWayIntake(Intake):
         has_moved = page is not None and page.parent != self.state.parent_of(row)  # its parent came or went
         return TwoWayAct.READ if act is TwoWayAct.NOTHING and has_moved else act
 
-    def _leave(self, row: AppRow, page: PageState | None) -> None:
+    def _leave_for_later(self, row: AppRow, page: PageState | None) -> None:
         """Look at a row again in a later pass."""
         self.later.add(row.external_id)
         self._keep_parent(page)
@@ -135,7 +136,7 @@ class TwoWayIntake(Intake):
         values = (agreed.entry, agreed.version, agreed.digest, agreed.app_version)
         self.state.bound[external_id] = BoundEntry(external_id, *values)  # type: ignore[arg-type]
 
-    async def _settle(self, act: TwoWayAct, row: AppRow, page: PageState | None) -> EntryRow | None:
+    async def _carry_out(self, act: TwoWayAct, row: AppRow, page: PageState | None) -> EntryRow | None:
         """Do *act*; returns what both sides agree on, None if the row is gone."""
         entry = self.state.entry_of(self.binding.id, row.external_id)
         if page is not None and act in (TwoWayAct.NOTHING, TwoWayAct.RECORD):

@@ -19,7 +19,8 @@ from mirrord.binding.page_edits import (
     with_keys_of_app,
     with_title_of_name,
 )
-from mirrord.binding.row_decision import BoundEntry, PageState, move_of
+from mirrord.binding.row_decision import BoundEntry, move_of
+from mirrord.db.bindings.page_state import PageState
 from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -114,12 +115,12 @@ def plan_row(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSid
         Damaged: one side cannot hold what the other says.
     """
     try:
-        return _plan(act, subject, page, ancestor)
+        return _plan_act(act, subject, page, ancestor)
     except RecursionError as error:
         raise Damaged("its body or its front matter is nested too deep") from error
 
 
-def _plan(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSide | None) -> RowPlan:
+def _plan_act(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSide | None) -> RowPlan:
     if act is TwoWayAct.READ:
         text = edited_text(subject.entry, subject.row, subject.mapping, page.text)
         return RowPlan(text, subject.parent, out_changes_of(subject.row, subject.mapping, text))

@@ -7,12 +7,12 @@ from mirrord.binding.bound_sql import (
     SCHEMA,
     Tables,
     condition_of,
-    installation,
+    installation_statements,
     match_of,
     quote_literal,
     quote_name,
     quote_table,
-    renewal,
+    renewal_statements,
     role_of,
 )
 from mirrord.binding.mapping import Mapping, TableName, columns_of_new_rows, columns_written
@@ -68,21 +68,24 @@ class WriteStatements:
             sets.append(
                 f"({', '.join(names)}) = (SELECT {values} FROM jsonb_to_record(%(values)s::jsonb) AS x ({record}))"
             )
-        return self._update(sets)
+        return self._update_statement(sets)
 
     def update_body(self) -> str:
         """The statement that sets the body where it has a table of its own."""
         assert self._mapping.body.table is not None
         assert self._mapping.writes is not None
-        sets = [self._sets_of_body(), *self._touches("b", self._mapping.body.table, self._mapping.writes.of_body)]
+        sets = [
+            self._sets_of_body(),
+            *self._touch_statements("b", self._mapping.body.table, self._mapping.writes.of_body),
+        ]
         return f"UPDATE {quote_table(self._mapping.body.table)} AS b SET {', '.join(sets)} WHERE {self._matched_body}"
 
-    def insert(self, table: TableName, columns: Sequence[str], times: Sequence[str]) -> str:
+    def insert_row(self, table: TableName, columns: Sequence[str], times: Sequence[str]) -> str:
         """The statement that adds a row with *columns* of `values`, and the time in *times*; it returns its id."""
         types = self._types[str(table)]
         names = [quote_name(column) for column in columns]
         record = ", ".join(f"{name} {types[column]}" for name, column in zip(names, columns, strict=True))
-        selected = [f"x.{name}" for name in names] + [self._now(table, column) for column in times]
+        selected = [f"x.{name}" for name in names] + [self._now_expression(table, column) for column in times]
         key = self._page.id if table == self._page.table else self._mapping.body.id_column
         return (
             f"INSERT INTO {quote_table(table)} ({', '.join([*names, *map(quote_name, times)])})\n"
@@ -90,7 +93,7 @@ class WriteStatements:
             f"RETURNING {quote_name(key)}::text"
         )
 
-    def delete(self) -> str | None:
+    def delete_row(self) -> str | None:
         """The statement that deletes the row; None: the mapping has no way to."""
         assert self._mapping.writes is not None
         if self._mapping.writes.removes_rows:
@@ -99,9 +102,11 @@ class WriteStatements:
         if column is None:
             return None
         is_boolean = self._type_of(self._page.table, column) == "boolean"
-        return self._update([f"{quote_name(column)} = {'true' if is_boolean else self._now(self._page.table, column)}"])
+        return self._update_statement(
+            [f"{quote_name(column)} = {'true' if is_boolean else self._now_expression(self._page.table, column)}"]
+        )
 
-    def revive(self) -> str | None:
+    def revive_row(self) -> str | None:
         """The statement that makes a deleted row live again; None: deleted rows are removed."""
         column = self._page.deleted
         if column is None:
@@ -109,9 +114,9 @@ class WriteStatements:
         is_boolean = self._type_of(self._page.table, column) == "boolean"
         revived = [f"{quote_name(column)} = {'false' if is_boolean else 'NULL'}"]
         condition = condition_of(self._mapping, is_living=False)
-        return f"{self._update(revived)} AND {condition}"
+        return f"{self._update_statement(revived)} AND {condition}"
 
-    def ancestors(self) -> str | None:
+    def load_ancestors(self) -> str | None:
         """The statement that returns the ids of the row `id` and of all above it; None: rows have no parents."""
         if self._page.parent is None:
             return None
@@ -127,19 +132,19 @@ class WriteStatements:
     def check_touches(self) -> None:
         """Raise UserError if a touched column cannot have the value that the mapping gives it."""
         assert self._mapping.writes is not None
-        list(self._touches("p", self._page.table, self._mapping.writes.of_page))
+        list(self._touch_statements("p", self._page.table, self._mapping.writes.of_page))
         if self._mapping.body.table is not None:
-            list(self._touches("b", self._mapping.body.table, self._mapping.writes.of_body))
-        self.delete()
+            list(self._touch_statements("b", self._mapping.body.table, self._mapping.writes.of_body))
+        self.delete_row()
         creation = self._mapping.writes.creation or Creation()
         for table, touches in ((self._page.table, creation.of_page), (self._mapping.body.table, creation.of_body)):
             for touch in touches:
                 if table is not None and not touch.is_constant and touch.value == NOW:
-                    self._now(table, touch.column)
+                    self._now_expression(table, touch.column)
 
-    def _update(self, sets: Sequence[str]) -> str:
+    def _update_statement(self, sets: Sequence[str]) -> str:
         assert self._mapping.writes is not None
-        touches = self._touches("p", self._page.table, self._mapping.writes.of_page)
+        touches = self._touch_statements("p", self._page.table, self._mapping.writes.of_page)
         return f"UPDATE {self._table} AS p SET {', '.join([*sets, *touches])} WHERE {self._is_page}"
 
     def _sets_of_body(self) -> str:
@@ -155,7 +160,7 @@ class WriteStatements:
         key = f"%(id)s::{self._type_of(body.table, body.id_column)}"
         return " AND ".join(match_of(match, key) for match in body.matches)
 
-    def _touches(self, alias: str, table: TableName, touches: Sequence[Touch]) -> Iterator[str]:
+    def _touch_statements(self, alias: str, table: TableName, touches: Sequence[Touch]) -> Iterator[str]:
         for touch in touches:
             name = quote_name(touch.column)
             if touch.is_constant:
@@ -165,9 +170,9 @@ class WriteStatements:
                     raise UserError(f"{table}.{touch.column} is no number, and cannot be the next one.")
                 yield f"{name} = coalesce({alias}.{name}, 0) + 1"
             else:
-                yield f"{name} = {self._now(table, touch.column)}"
+                yield f"{name} = {self._now_expression(table, touch.column)}"
 
-    def _now(self, table: TableName, column: str) -> str:
+    def _now_expression(self, table: TableName, column: str) -> str:
         kind = self._type_of(table, column)
         if kind in _TIMES:
             return _TIMES[kind]
@@ -215,9 +220,9 @@ def _write_grants(tenant: TenantId, mapping: Mapping) -> list[str]:
 
 def all_installation(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
     """Every statement of `bind add`: what reading needs, and the grants for writing."""
-    return [*installation(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]
+    return [*installation_statements(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]
 
 
 def all_renewal(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
     """Every statement of `bind resume`."""
-    return [*renewal(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]
+    return [*renewal_statements(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]

@@ -15,10 +15,10 @@ from mirrord.domain.entry import TenantId
 @tenant_option
 def rebuild_search(config: Config, tenant: str | None) -> None:
     """Index the words of every page again. Edits and searches go on meanwhile."""
-    click.echo(f"{run_with_database(config, tenant, _rebuild)} pages indexed")
+    click.echo(f"{run_with_database(config, tenant, _rebuild_index)} pages indexed")
 
 
-async def _rebuild(database: Database, tenant: TenantId) -> int:
+async def _rebuild_index(database: Database, tenant: TenantId) -> int:
     """Index all pages, a transaction a batch; returns their number."""
     async with database.transaction(tenant) as connection:
         pages = await mark_all_due(connection)

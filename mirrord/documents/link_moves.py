@@ -119,7 +119,7 @@ def notes_for(moves: GatheredMoves, links: Sequence[MeantLink], names: Names) ->
     """The notes about those of *links* that need another target where the tree has *names*. Pure."""
     notes = []
     for link in links:
-        target = _respell(link, moves.paths, names)
+        target = _new_target_of(link, moves.paths, names)
         if target is not None and target != _current_target(link):
             new_target = target if target != link.target else None
             key = target_key(link.kind, target, _origin_of(link, names.files))
@@ -127,7 +127,7 @@ def notes_for(moves: GatheredMoves, links: Sequence[MeantLink], names: Names) ->
     return notes
 
 
-def _respell(link: MeantLink, paths: Mapping[EntryId, str], names: Names) -> str | None:
+def _new_target_of(link: MeantLink, paths: Mapping[EntryId, str], names: Names) -> str | None:
     """The target that *link* is to get; None: it still means its entry, or no target does."""
     before = site_of(link.source, paths[link.source], Names({}, paths))
     after = site_of(link.source, names.files[link.source], names)

@@ -174,7 +174,7 @@ def _rank_at_path(kind: str, candidate: Candidate, sought: _SoughtPath, origin: 
     if _fold_path(end) != _fold_path(steps):
         return None
     is_whole = len(steps) > 1 and len(end) == len(path)
-    distance = 0 if sought.anchored else _distance(origin.directory, path[:-1])
+    distance = 0 if sought.anchored else _count_steps(origin.directory, path[:-1])
     return (_rank_of_kind(kind, candidate.kind), not is_whole, _normalize_path(end) != _normalize_path(steps), distance)
 
 
@@ -192,7 +192,7 @@ def _candidates_with_name(
     for candidate in candidates:
         if candidate.name_kind is sort and name_key(candidate.name) == name_key(name):
             is_other = _normalize_path((candidate.name,)) != _normalize_path((name,))
-            yield (is_other, _distance(origin.directory, candidate.path[:-1])), candidate.entry
+            yield (is_other, _count_steps(origin.directory, candidate.path[:-1])), candidate.entry
 
 
 def _best_of(ranked: Iterable[tuple[Rank, EntryId]]) -> LinkMeaning | None:
@@ -205,7 +205,7 @@ def _best_of(ranked: Iterable[tuple[Rank, EntryId]]) -> LinkMeaning | None:
     return LinkMeaning(None, ambiguous=True) if len(best) > 1 else LinkMeaning(best.pop())
 
 
-def _distance(directory: Path, other_directory: Path) -> int:
+def _count_steps(directory: Path, other_directory: Path) -> int:
     """The number of steps up and down from one directory to another."""
     common = 0
     for step, other_step in zip(directory, other_directory, strict=False):

@@ -45,18 +45,18 @@ class PageHeadings:
             return None
         if link.kind in _SLUG_KINDS and heading in self.slugs:
             return HeadingMeaning((self.slugs.index(heading),), is_slug=True)
-        steps = self._follow(heading)
+        steps = self._follow_steps(heading)
         return HeadingMeaning(steps) if steps is not None else None
 
     def spell(self, link: Link, meaning: HeadingMeaning) -> str | None:
         """How a link of the kind of *link* names a heading of this page, in the style of *meaning*; None: it cannot."""
-        for option in self._spellings(meaning):
+        for option in self._possible_spellings(meaning):
             option_meaning = self.meaning_of(link, option)
             if option_meaning is not None and option_meaning.number == meaning.number:
                 return option
         return None
 
-    def _spellings(self, meaning: HeadingMeaning) -> Iterator[str]:
+    def _possible_spellings(self, meaning: HeadingMeaning) -> Iterator[str]:
         if meaning.is_slug:
             yield self.slugs[meaning.number]
             return
@@ -71,7 +71,7 @@ class PageHeadings:
         start = self.sections[number].start
         return [at for at, section in enumerate(self.sections) if section.start <= start < section.end]
 
-    def _follow(self, heading: str) -> tuple[int, ...] | None:
+    def _follow_steps(self, heading: str) -> tuple[int, ...] | None:
         steps: list[int] = []
         for part in heading.split(_BETWEEN):
             key = _key_of(part)

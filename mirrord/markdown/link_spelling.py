@@ -29,7 +29,7 @@ def respell_target(link: Link, entry: EntryId, before: Site, after: Site, goal: 
     is_same = goal == entry or not link.target.strip()
     if new is None or (is_same and _is_still_valid(link, (entry, goal), before, after)):
         return None
-    options = _options(link, before.names.files[entry], new, before, after)
+    options = _possible_targets(link, before.names.files[entry], new, before, after)
     return next(
         (
             option
@@ -40,7 +40,7 @@ def respell_target(link: Link, entry: EntryId, before: Site, after: Site, goal: 
     )
 
 
-def _options(link: Link, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
+def _possible_targets(link: Link, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
     """Possible targets of a link to the file *new*; those in the style of the link to *old* first."""
     if not link.target.strip():  # to the page itself
         link = replace(

@@ -149,7 +149,7 @@ class _Application(Plan[AppliedChanges]):
             comment=self.comment,
             part_of=facts.id,
         )
-        undone.callback(draft_store.forget, tree.lower, remainder)
+        undone.callback(draft_store.forget_draft, tree.lower, remainder)
         files = [self._applied_file(tree, settled) for settled in self.settled]
         write_remainder(tree, remainder, files, self.part.rejected)
         return remainder.id

@@ -194,7 +194,7 @@ def discard_draft(session: Session, facts: DraftFacts) -> int:
         changes = [change for change in draft_changes.changes_of(tree) if change.has_new_text]
         for change in changes:
             keep_text(draft, tree, journal, change.path)
-        draft_store.end(session.tree, facts.ended(draft_store.DISCARDED))
+        draft_store.discard_draft(session.tree, facts.ended(draft_store.DISCARDED))
     return sum(shows(change.path) for change in changes)
 
 
@@ -210,7 +210,7 @@ def remove_expired(session: Session) -> None:
                 discard_draft(session, facts)
             except (Damaged, Failed, Unavailable):
                 continue
-        draft_store.forget(session.tree, facts)
+        draft_store.forget_draft(session.tree, facts)
 
 
 def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str, reason: str = _DISCARD_REASON) -> None:

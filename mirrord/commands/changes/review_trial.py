@@ -38,7 +38,7 @@ def touches_reviewed(session: Session, gate: Gate, name: str, arguments: Mapping
         except Failed:
             return False
         finally:
-            draft_store.forget(session.tree, facts)
+            draft_store.forget_draft(session.tree, facts)
 
 
 def _touched_paths(session: Session, facts: DraftFacts, name: str, arguments: Mapping[str, Any]) -> list[str]:

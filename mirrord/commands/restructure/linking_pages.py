@@ -39,7 +39,7 @@ class LinkFollowing:
 
     def edits(self, goal_from: GoalFrom, without: Collection[str]) -> LinkEdits:
         """The edits of pages that link to what changes, but not of the pages at *without*."""
-        visible_edits, count = _relink(self.session, self.links, self.snapshot, goal_from, without)
+        visible_edits, count = _relink_pages(self.session, self.links, self.snapshot, goal_from, without)
         return LinkEdits(visible_edits, self._hidden_edits(goal_from, without), count)
 
     def _hidden_edits(self, goal_from: GoalFrom, without: Collection[str]) -> Sequence[PageEdit]:
@@ -47,11 +47,13 @@ class LinkFollowing:
         if unlimited is self.session:
             return ()
         snapshot = unlimited.catalogue.snapshot()
-        edits, _ = _relink(unlimited, unlimited.linkage.plan_moves(snapshot, self.change), snapshot, goal_from, without)
+        edits, _ = _relink_pages(
+            unlimited, unlimited.linkage.plan_moves(snapshot, self.change), snapshot, goal_from, without
+        )
         return [edit for edit in edits if not self.session.tree.shows(edit.path)]
 
 
-def _relink(
+def _relink_pages(
     session: Session, links: LinkMoves, snapshot: Snapshot, goal_from: GoalFrom, without: Collection[str]
 ) -> tuple[list[PageEdit], int]:
     edits, count, goal_of = list[PageEdit](), 0, goal_from(links)

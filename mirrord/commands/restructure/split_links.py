@@ -79,13 +79,13 @@ class _SplitFollower:
 
     def goal_from(self, at: int | None) -> GoalOf:
         """The goals of links in the new page with this number; None: in the page that was split."""
-        return lambda link, entry: self._goal(link, entry, at)
+        return lambda link, entry: self._goal_of_link(link, entry, at)
 
     def goal_of(self, link: Link, entry: EntryId) -> LinkGoal:
         """The goals of links in other pages."""
-        return self._goal(link, entry, None)
+        return self._goal_of_link(link, entry, None)
 
-    def _goal(self, link: Link, entry: EntryId, at: int | None) -> LinkGoal:
+    def _goal_of_link(self, link: Link, entry: EntryId, at: int | None) -> LinkGoal:
         if entry != self._entry or link.heading is None:
             return LinkGoal(entry, link.heading)
         number = self._part_of(link, link.heading)

@@ -4,30 +4,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId
-
-
-@dataclass(frozen=True, slots=True)
-class PageRow:
-    """
-    A page.
-
-    name, text: None: mirrord has not set them yet. author: the kind of the author of this version. creator: the name of
-    the author of the first version; None: it has none, or that version is gone. is_ahead: an app wrote views of this
-    version, and its text is not rendered yet. author_name: None: the author has none.
-    """
-
-    entry: EntryId
-    version: int
-    is_deleted: bool
-    parent: EntryId | None
-    name: str | None
-    text: str | None
-    author: str | None
-    creator: str | None
-    is_ahead: bool
-    author_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +28,9 @@ class PageWrite:
     text: str
 
 
-async def load_pages(connection: Connection, tenant: TenantId, entries: Collection[EntryId]) -> dict[EntryId, PageRow]:
+async def load_pages(
+    connection: Connection, tenant: TenantId, entries: Collection[EntryId]
+) -> dict[EntryId, PageState]:
     """The pages with ids in *entries*, deleted ones too."""
     cursor = await connection.execute(
         "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind', "
@@ -59,7 +40,7 @@ async def load_pages(connection: Connection, tenant: TenantId, entries: Collecti
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )
-    return {EntryId(row[0]): PageRow(*row) for row in await cursor.fetchall()}
+    return {EntryId(row[0]): PageState(*row) for row in await cursor.fetchall()}
 
 
 async def load_version(connection: Connection, tenant: TenantId, entry: EntryId, version: int) -> PageVersion | None:

@@ -56,24 +56,24 @@ class UnboundSearch:
 
 async def load_changed(connection: Connection, search: UnboundSearch, limit: int) -> list[EntryId]:
     """New pages without a problem that changed since the last look, *limit* at most."""
-    return await _load(connection, search, _CHANGED, (), limit)
+    return await _load_pages(connection, search, _CHANGED, (), limit)
 
 
 async def load_below(connection: Connection, search: UnboundSearch, parents: Collection[EntryId]) -> list[EntryId]:
     """New pages below *parents*."""
-    return await _load(connection, search, _BELOW, parents)
+    return await _load_pages(connection, search, _BELOW, parents)
 
 
 async def load_troubled(
     connection: Connection, search: UnboundSearch, limit: int
 ) -> tuple[list[EntryId], list[EntryId]]:
     """New pages with a problem, *limit* at most, others each time; and pages with one that are not new any more."""
-    troubled = await _load(connection, search, _TROUBLED, (), limit)
-    new = await _load(connection, search, _AMONG, troubled) if troubled else []
+    troubled = await _load_pages(connection, search, _TROUBLED, (), limit)
+    new = await _load_pages(connection, search, _AMONG, troubled) if troubled else []
     return new, [entry for entry in troubled if entry not in new]
 
 
-async def _load(
+async def _load_pages(
     connection: Connection, search: UnboundSearch, query: str, ids: Collection[EntryId], limit: int = 0
 ) -> list[EntryId]:
     values = {

@@ -107,7 +107,7 @@ async def store_links(
     old = stored_links if stored_links is not None else await _lock_links(connection, tenant, ids)
     versions: dict[EntryId, int] = dict(await locked.fetchall()) if locked is not None else {}
     current = [(page, links) for page, version, links in pages if are_current or versions.get(page) == version]
-    rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
+    rows = [(page, *row) for page, links in current for row in _changed_rows(old[page], links)]
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
     await _insert_columns(connection, _UPSERT_LINKS, tenant, rows)
     await _execute_each(connection, _DELETE_SURPLUS, cuts)
@@ -124,10 +124,10 @@ async def _lock_links(
     return links
 
 
-def _changed(old: Sequence[LinkRow], links: Sequence[Link]) -> list[LinkRow]:
+def _changed_rows(old: Sequence[LinkRow], links: Sequence[Link]) -> list[LinkRow]:
     old_rows = {number: row for number, *row in old}
     old_meanings = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
-    new_rows = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
+    new_rows = [[link.kind, *map(_without_nul, (link.target, link.heading, link.alias))] for link in links]
     return [
         (number, *link, *_meaning_to_store(*old_meanings.get((link[0], link[1]), (None, None, False, None))))
         for number, link in enumerate(new_rows)
@@ -139,7 +139,7 @@ def _meaning_to_store(target: EntryId | None, key: str | None, ambiguous: bool, 
     return target, key, ambiguous, Jsonb(pending) if pending is not None else None
 
 
-def _storable(text: str | None) -> str | None:
+def _without_nul(text: str | None) -> str | None:
     """Replace NUL, which `%00` decodes to and Postgres cannot store."""
     return text.replace("\0", "\ufffd") if text else text
 

@@ -65,7 +65,7 @@ class Manifest:
         self._is_durable = True
         self._unwritten_claims: list[Claim] = []
         try:
-            self._load()
+            self._load_claims()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.close()
             raise Damaged("The manifest of this change set cannot be read.") from error
@@ -108,36 +108,36 @@ class Manifest:
         """Record *claims*; their lines are written by write_claims(), and durable after the next sync."""
         for claim in claims:
             self._unwritten_claims.append(claim)
-            self._take(claim)
+            self._add_claim(claim)
 
     def write_claims(self) -> None:
         """Write the lines of new claims: what they rely on is durable."""
-        self._append(map(_encode_claim, self._unwritten_claims))
+        self._append_lines(map(_encode_claim, self._unwritten_claims))
         self._unwritten_claims = []
 
     def forget_unwritten_claims(self) -> None:
         """Give up claims that rely on what could not be made durable."""
         for claim in self._unwritten_claims:
-            self._drop(claim.path)
+            self._drop_claim(claim.path)
             self.sources.pop(claim.path, None)
         self._unwritten_claims, self._claimed_directories = [], {}
 
     def note_move(self, source: str, target: str) -> None:
         """Record durably that the file or directory at *source* moves to *target*."""
-        self._append([{"moved": [source, target]}])
+        self._append_lines([{"moved": [source, target]}])
         self.sync()
-        self._move(source, target)
+        self._move_paths(source, target)
 
     def note_removal(self, path: str) -> None:
         """Record durably that the copied file at *path* is gone."""
         if path in self.sources:
-            self._append([{"removed": path}])
+            self._append_lines([{"removed": path}])
             self.sync()
             del self.sources[path]
 
     def note_withdrawal(self, path: str) -> None:
         """Record durably that the file at *path* is the tree's again."""
-        self._append([{"withdrawn": path}])
+        self._append_lines([{"withdrawn": path}])
         self._withdraw(path)  # as the next to load the file finds it, also if the disk fails now
         self.sync()
 
@@ -153,7 +153,7 @@ class Manifest:
         yield () if self._is_durable else (self._descriptor,)
         self._is_durable = True
 
-    def _append(self, rows: Iterable[Mapping[str, object]]) -> None:
+    def _append_lines(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write lines for *rows*, or none of them if the disk takes only a part."""
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
         size = os.fstat(self._descriptor).st_size
@@ -164,40 +164,40 @@ class Manifest:
             os.ftruncate(self._descriptor, size)  # else the next line would be glued to a part of this one
             raise
 
-    def _take(self, claim: Claim) -> None:
-        self._drop(claim.path)
+    def _add_claim(self, claim: Claim) -> None:
+        self._drop_claim(claim.path)
         self.claims[claim.path] = claim
-        self._count(claim, 1)
+        self._count_claim(claim, 1)
         self._claimed_directories = {}
         if claim.kind is ClaimKind.FILE:
             self.sources[claim.path] = claim.path
 
-    def _drop(self, path: str) -> None:
+    def _drop_claim(self, path: str) -> None:
         if (claim := self.claims.pop(path, None)) is not None:
-            self._count(claim, -1)
+            self._count_claim(claim, -1)
 
-    def _count(self, claim: Claim, sign: int) -> None:
+    def _count_claim(self, claim: Claim, sign: int) -> None:
         self.page_count += sign * claim.path.endswith(SUFFIX)
         self.copied_bytes += sign * (claim.stat.size if claim.stat is not None else 0)
 
-    def _move(self, source: str, target: str) -> None:
+    def _move_paths(self, source: str, target: str) -> None:
         self.sources = {renamed_path(path, source, target): origin for path, origin in self.sources.items()}
         self.last_move = (source, target)
 
     def _withdraw(self, path: str) -> None:
-        self._drop(path)
+        self._drop_claim(path)
         self.sources.pop(path, None)
         self._claimed_directories = {}
 
-    def _load(self) -> None:
+    def _load_claims(self) -> None:
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         complete_lines = data[: data.rfind(b"\n") + 1]
         if len(complete_lines) < len(data):
             os.ftruncate(self._descriptor, len(complete_lines))  # a torn line: what it was for did not begin
-        for row in _rows(complete_lines):
+        for row in _decode_rows(complete_lines):
             self.last_move = None
             if "moved" in row:
-                self._move(*row["moved"])
+                self._move_paths(*row["moved"])
             elif "sources" in row:
                 self.sources = dict(row["sources"])
             elif "removed" in row:
@@ -205,7 +205,7 @@ class Manifest:
             elif "withdrawn" in row:
                 self._withdraw(row["withdrawn"])
             else:
-                self._take(_decode_claim(row))
+                self._add_claim(_decode_claim(row))
 
 
 def encode_manifest(claims: Iterable[Claim], sources: Mapping[str, str]) -> bytes:
@@ -214,7 +214,7 @@ def encode_manifest(claims: Iterable[Claim], sources: Mapping[str, str]) -> byte
     return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
 
 
-def _rows(data: bytes) -> Iterator[dict[str, Any]]:
+def _decode_rows(data: bytes) -> Iterator[dict[str, Any]]:
     return (json.loads(line) for line in data.splitlines())
 
 

@@ -48,7 +48,7 @@ def write_remainder(
     A draft with this id, left behind by a process that died, is replaced.
     """
     lower, files = tree.lower, {file.change.path: file for file in applied}
-    draft_store.forget(lower, facts)
+    draft_store.forget_draft(lower, facts)
     upper = f"{facts.directory}/{FILES_NAME}"
     lower.make_directories(upper, PRIVATE_MODE)
     _copy_files(tree, upper, files)

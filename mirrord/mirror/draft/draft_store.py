@@ -180,13 +180,13 @@ def is_expired(tree: Tree, facts: DraftFacts) -> bool:
     return last_write(tree, facts) <= time.time() - LIFETIME_SECONDS
 
 
-def end(tree: Tree, facts: DraftFacts) -> None:
+def discard_draft(tree: Tree, facts: DraftFacts) -> None:
     """Remove a draft's files; *facts* stay."""
     end_draft(tree, facts.directory, facts.encode())
     remove_draft_files(tree, facts.directory)
 
 
-def forget(tree: Tree, facts: DraftFacts) -> None:
+def forget_draft(tree: Tree, facts: DraftFacts) -> None:
     """Remove what is left of a draft that ended."""
     remove_draft_files(tree, facts.directory)
     with suppress(FileNotFoundError), tree.open_directory(DRAFTS_PATH) as drafts:

@@ -62,12 +62,12 @@ class DraftTree(Tree):
 
     def claim(self, *paths: str, new_bytes: int = 0) -> None:
         """As in Tree. Raises Busy while a program writes such a file, and Refused for what is no file."""
-        self._claim(paths, new_bytes)
+        self._claim_paths(paths, new_bytes)
         self._sync_claims()
 
     def claim_with_next_syncs(self, path: str, new_bytes: int) -> None:
         """As in Tree; raises as claim()."""
-        self._claim([path], new_bytes)
+        self._claim_paths([path], new_bytes)
 
     @contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:
@@ -95,13 +95,13 @@ class DraftTree(Tree):
             with suppress(OSError), self._upper.open_directory(parent_of(path)) as directory:
                 kernel.unlink(directory, path.rpartition("/")[2])
 
-    def _claim(self, paths: Sequence[str], new_bytes: int) -> None:
+    def _claim_paths(self, paths: Sequence[str], new_bytes: int) -> None:
         for path in paths:
             if _is_private(path):
                 continue
             self._make_shadow(parent_of(path))
             if not self.manifest.is_claimed(path):
-                self._copy(path)
+                self._copy_and_claim(path)
         self._check_space((), new_bytes)
         self._written_bytes += new_bytes
 
@@ -199,7 +199,7 @@ class DraftTree(Tree):
             return False
         self._make_shadow(parent_of(path))
         if not self.manifest.is_claimed(path):
-            self._record([Claim(path, ClaimKind.DIRECTORY)])
+            self._record_claims([Claim(path, ClaimKind.DIRECTORY)])
         self._sync_claims()
         return self._upper.remove_directory(path)
 
@@ -289,16 +289,16 @@ class DraftTree(Tree):
                 if descriptors:
                     kernel.fsync_all(*descriptors)
 
-    def _copy(self, path: str) -> None:
+    def _copy_and_claim(self, path: str) -> None:
         """Copy what the tree has at *path*, and claim it."""
         stat = self.lower.stat(path)
         if stat is None:
             self._check_space([path], 0)
-            self._record([Claim(path, ClaimKind.ABSENT)])
+            self._record_claims([Claim(path, ClaimKind.ABSENT)])
             return
         stats = {path: stat} | (dict(self._stats_below(path)) if stat.is_directory else {})
         self._check_space(stats, sum(stat.size for stat in stats.values() if stat.is_file))
-        self._record([self._copy_entry(path, stat) for path, stat in stats.items()])
+        self._record_claims([self._copy_entry(path, stat) for path, stat in stats.items()])
 
     def _stats_below(self, directory: str) -> Iterator[tuple[str, Stat]]:
         """What the tree has below a directory, and the draft not yet; parents first."""
@@ -325,7 +325,7 @@ class DraftTree(Tree):
                 f"A change set has at most {MAX_PAGES} pages and {MAX_BYTES >> 20} MB; this would make it larger."
             )
 
-    def _record(self, claims: Sequence[Claim]) -> None:
+    def _record_claims(self, claims: Sequence[Claim]) -> None:
         self.manifest.add(claims)
         for claim in claims:
             _add_name(self._claimed_names, claim.path)

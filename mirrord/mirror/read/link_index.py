@@ -64,7 +64,7 @@ class LinkMoves:
     _entries: Mapping[str, EntryId]
     _before: Names
     _after: Names
-    _whereto: NewPathOf
+    _new_path_of: NewPathOf
 
     def entry_of(self, path: str) -> EntryId:
         """The number of one of *touched*, which a `GoalOf` is asked with."""
@@ -78,12 +78,12 @@ class LinkMoves:
 
         into: path before the move of the page that the text goes into; None: it stays the page's own.
         """
-        return relink_page(page, self._site_before(path), self._site_after(into or path), self._whereto, goal_of)
+        return relink_page(page, self._site_before(path), self._site_after(into or path), self._new_path_of, goal_of)
 
     def relink_new(self, path: str, page: PageText, goal_of: GoalOf, new: tuple[str, EntryId]) -> RelinkedPage:
         """As relink(), for a text that goes into a page which is created. new: its path and number."""
         after = site_of(new[1], new[0], self._after)
-        return relink_page(page, self._site_before(path), after, self._whereto, goal_of)
+        return relink_page(page, self._site_before(path), after, self._new_path_of, goal_of)
 
     def link_to_new(self, path: str, title: str, new: tuple[str, EntryId]) -> str:
         """A wikilink on one of *touched*, after the change, to a page that is created. new: its path and number."""
@@ -202,7 +202,9 @@ class LinkIndex:
             touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry_of(path)) is not None}
             names = self._naming.copy(), self._naming.names_after(replace(change, moves=files))
-        return LinkMoves(files, list(entries), entries, *names, lambda path: _whereto(snapshot, change.moves, path))
+        return LinkMoves(
+            files, list(entries), entries, *names, lambda path: _path_after_moves(snapshot, change.moves, path)
+        )
 
     def _resolve_link(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry_of(path)
@@ -278,7 +280,7 @@ def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[s
             yield path, new
 
 
-def _whereto(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
+def _path_after_moves(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
     """The new path of a file that is not synced; None: it does not exist."""
     return (_new_path(path, moves) or path) if snapshot.has_file(path) else None
 

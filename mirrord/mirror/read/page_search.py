@@ -68,7 +68,7 @@ class Hits:
         ordered = roll.readable
         in_names = [roll.names.indexes_of(term) for term in self.terms]
         in_headings = [roll.headings.indexes_of(term) for term in self.terms]
-        ranks = self._ranks(roll, in_names, in_headings)
+        ranks = self._ranks_of_term(roll, in_names, in_headings)
         ranked = [at for _, at in sorted((rank, at) for at, rank in ranks.items())]
         order: Iterable[int] = chain(ranked, (at for at in range(len(ordered)) if at not in ranks))
         if behind is not None:
@@ -80,9 +80,9 @@ class Hits:
 
     def absent_terms(self, roll: PageIndex) -> list[Term]:
         """The terms that occur in no page of *roll*, each by itself."""
-        return [term for term in self.terms if not self._occurs(roll, term)]
+        return [term for term in self.terms if not self._has_term(roll, term)]
 
-    def _occurs(self, roll: PageIndex, term: Term) -> bool:
+    def _has_term(self, roll: PageIndex, term: Term) -> bool:
         if roll.names.indexes_of(term):
             return True
         try:
@@ -92,7 +92,7 @@ class Hits:
             return True  # it is not known
         return not matching.is_complete or not paths.isdisjoint(roll.summaries)
 
-    def _ranks(
+    def _ranks_of_term(
         self, roll: PageIndex, in_names: Sequence[set[int]], in_headings: Sequence[set[int]]
     ) -> dict[int, tuple[int, int, int]]:
         """The ranks of pages with a term in a name or a heading, by index."""
@@ -185,10 +185,10 @@ def _page_has_line(snapshot: Snapshot, path: str, line: MatchingLine) -> bool:
     """Whether the page itself has the line: the other process may have read a file outside this tree."""
     page = snapshot.read_text(path)
     lines = (page.text or "").split("\n") if page is not None else []
-    return line.number <= len(lines) and _bare(lines[line.number - 1]) == _bare(line.text)
+    return line.number <= len(lines) and _strip_line(lines[line.number - 1]) == _strip_line(line.text)
 
 
-def _bare(line: str) -> str:
+def _strip_line(line: str) -> str:
     """A line without what surrounds it: the library leaves out blanks at its end."""
     return line.strip().strip("\ufeff").strip()
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from mirrord.db.content import derived_rows, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import run_statements
@@ -34,6 +35,15 @@ from mirrord.sync.writing.write_outcomes import FileOutcome
 MAX_PARALLEL_WRITES = 4  # writes at the same time: they wait for fsync, not for the processor
 
 
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """What one call of write_files() writes. texts: the bytes of rows; those that are missing cannot be written."""
+
+    sides: Sides
+    texts: Mapping[EntryId, bytes]
+    outcome: FileOutcome
+
+
 async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
     """Carry out decisions for files, parents first. texts: the row texts that are in memory already."""
     outcome = FileOutcome()
@@ -50,7 +60,7 @@ async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mappin
     is_in_place = not moves and not folders and all(map(_current_path, contents))
     has_all_texts = all(decision.state.entry in texts for decision in contents)
     if is_in_place and has_all_texts:  # for example after an app wrote one page
-        await _write_all(sides, contents, {}, texts, outcome)
+        await _write_all(_Writing(sides, texts, outcome), contents, {})
         return outcome
     async with sides.database.transaction(sides.tenant) as connection:
         paths = await target_paths(connection, sides, _rows_of(decisions))
@@ -61,7 +71,7 @@ async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mappin
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait has its old path
             paths = await target_paths(connection, sides, _rows_of(writes))
     paths = await without_hosted(sides, _rows_of(writes), paths, paths.keys())
-    await _write_parents_first(sides, writes, paths, data, outcome)
+    await _write_parents_first(_Writing(sides, data, outcome), writes, paths)
     if noted:
         await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, noted)
     return outcome
@@ -76,15 +86,9 @@ async def _paths_of_moves(
     return await without_hosted(sides, _rows_of([*moves, *writes]), paths, new_entries, leaving)
 
 
-async def _write_parents_first(
-    sides: Sides,
-    decisions: Sequence[Decision],
-    paths: Mapping[EntryId, str],
-    data: Mapping[EntryId, bytes],
-    outcome: FileOutcome,
-) -> None:
+async def _write_parents_first(writing: _Writing, decisions: Sequence[Decision], paths: Mapping[EntryId, str]) -> None:
     """
-    Write files and make directories. data: without it only directories.
+    Write files and make directories.
 
     What lies below a page or folder that gets no directory now waits (docs/design/sync.md, F6): it is another's.
     """
@@ -93,14 +97,14 @@ async def _write_parents_first(
         members = [decision for decision in decisions if decision.state.entry in generation]
         for decision in members:
             if row_of(decision).digest == NO_TEXT:
-                await make_folder(sides, decision, paths, outcome)
+                await make_folder(writing.sides, decision, paths, writing.outcome)
         contents = [decision for decision in members if row_of(decision).digest != NO_TEXT]
-        if sides.crowded is None:
-            await _write_all(sides, contents, paths, data, outcome)
+        if writing.sides.crowded is None:
+            await _write_all(writing, contents, paths)
         unmade = {
             decision.state.entry
             for decision in members
-            if not has_directory(decision, outcome, paths.get(decision.state.entry))
+            if not has_directory(decision, writing.outcome, paths.get(decision.state.entry))
         }
         paths = without_content(unmade, rows, paths) if unmade else paths
 
@@ -118,27 +122,21 @@ async def _select_evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryI
     return evicted
 
 
-async def _write_all(
-    sides: Sides,
-    decisions: Sequence[Decision],
-    paths: Mapping[EntryId, str],
-    data: Mapping[EntryId, bytes],
-    outcome: FileOutcome,
-) -> None:
+async def _write_all(writing: _Writing, decisions: Sequence[Decision], paths: Mapping[EntryId, str]) -> None:
     if not decisions:
         return
-    limit = asyncio.Semaphore(MAX_PARALLEL_WRITES)
-    creations = _digests_of_new_files(decisions, data)
+    sides, limit = writing.sides, asyncio.Semaphore(MAX_PARALLEL_WRITES)
+    creations = _digests_of_new_files(decisions, writing.texts)
     if creations:
         await asyncio.to_thread(sides.unrecorded_files.note, sides.state, creations)
 
     async def write_limited(decision: Decision) -> Base | None:
         async with limit:
-            return await _write_file(sides, decision, paths, data.get(decision.state.entry), outcome)
+            return await _write_file(writing, decision, paths)
 
     bases = await asyncio.gather(*map(write_limited, decisions))
     if written := [base for base in bases if base is not None]:
-        await _record(sides, decisions, written, outcome)
+        await _record(sides, decisions, written, writing.outcome)
     if creations:
         await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, creations.keys())
 
@@ -192,11 +190,11 @@ async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[
     return loaded
 
 
-async def _write_file(
-    sides: Sides, decision: Decision, paths: Mapping[EntryId, str], data: bytes | None, outcome: FileOutcome
-) -> Base | None:
+async def _write_file(writing: _Writing, decision: Decision, paths: Mapping[EntryId, str]) -> Base | None:
     """Write one file; return the base to record, or None if it was not written."""
+    sides, outcome = writing.sides, writing.outcome
     row, file = row_of(decision), decision.state.file
+    data = writing.texts.get(row.entry)
     path = _current_path(decision) or paths.get(row.entry)
     if path is None:
         outcome.later.append(decision)

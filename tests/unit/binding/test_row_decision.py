@@ -4,7 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.binding.row_decision import Act, BoundEntry, PageState, decide_row
+from mirrord.binding.row_decision import Act, BoundEntry, decide_row
+from mirrord.db.bindings.page_state import PageState
 from mirrord.domain.entry import Digest, EntryId, digest_of
 
 ENTRY = EntryId(UUID(int=7))

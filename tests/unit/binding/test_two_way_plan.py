@@ -12,8 +12,9 @@ from mirrord.binding.app_rows import AppRow, number_of_position, position_of_num
 from mirrord.binding.mapping import Format, Mapping
 from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, json_of
-from mirrord.binding.row_decision import BoundEntry, PageState
+from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.two_way_plan import PageSide, Subject, TwoWayAct, decide_two_way, plan_row
+from mirrord.db.bindings.page_state import PageState
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Damaged

@@ -62,7 +62,7 @@ def test_a_draft_that_was_removed_is_noticed_at_the_next_call(
     session: Session, connect: Open, connection: ConnectionChanges
 ) -> None:
     wait_until_remembered(connection, session)
-    draft_store.forget(connect().tree, draft_of(connection).facts)
+    draft_store.forget_draft(connect().tree, draft_of(connection).facts)
     with pytest.raises(Failed, match="was removed meanwhile"):
         current_draft(connection, session)
 
