@@ -364,6 +364,11 @@ async def set_no_cascade(connection: Connection) -> None:
     await connection.execute(b"SET LOCAL mirrord.cascade = 'off'")
 
 
+async def set_words_later(connection: Connection) -> None:
+    """Index the words of texts that get their documents in this transaction later: when links follow the feed."""
+    await connection.execute(b"SET LOCAL mirrord.words = 'later'")
+
+
 async def set_parents(connection: Connection, parents: list[int]) -> None:
     """Set the versions that the next revision descends from."""
     await set_local(connection, "mirrord.parents", "{" + ",".join(map(str, parents)) + "}")

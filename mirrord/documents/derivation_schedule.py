@@ -70,6 +70,7 @@ class DerivationLoop:
         self._followed_seq = 0  # the number of the last change that links have followed
         self._has_pending_links = False  # whether pages that cannot be written yet are to get targets of links
         self._unindexed_pages = 0  # pages that were to be indexed before the last batch
+        self._has_locked_words = False  # whether pages could not be indexed, because apps have locked their rows
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
@@ -151,6 +152,7 @@ class DerivationLoop:
             self._unpublished.set()
         self._followed_seq, self._has_pending_links = batch.clock, followed.has_pending
         self._unindexed_pages = batch.unindexed_pages
+        self._has_locked_words &= batch.unindexed_pages > 0
 
     async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
@@ -223,6 +225,7 @@ class DerivationLoop:
             count = await follow_batch(engine.sides, engine.handshake, self._note_batch)
             is_indexing = self._unindexed_pages > 0 and self._unindexed_pages != unindexed_pages
             if count < FEED_BATCH_ENTRIES and not is_indexing:
+                self._has_locked_words = self._unindexed_pages > 0
                 break
         return True
 
@@ -239,7 +242,7 @@ class DerivationLoop:
     @property
     def _is_quiet(self) -> bool:
         """Whether no row changed that links have not followed, and none waits; of many tenants most are idle."""
-        if self._has_pending_links or self._engine.rows_changed.is_set():
+        if self._has_pending_links or self._has_locked_words or self._engine.rows_changed.is_set():
             return False
         return self._engine.feed.cursor <= self._followed_seq
 

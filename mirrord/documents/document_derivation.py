@@ -22,7 +22,7 @@ from mirrord.db.content import derived_rows, head_views
 from mirrord.db.content import link_rows as links
 from mirrord.db.content.derived_rows import UnderivedPage
 from mirrord.db.content.entry_writes import PageValues
-from mirrord.db.database import Connection
+from mirrord.db.database import Connection, set_words_later
 from mirrord.db.feed_cursors import FeedBatch, lock_next_batch
 from mirrord.documents.parser_worker import prepare_worker, run_limited
 from mirrord.domain.entry import EntryId
@@ -271,6 +271,8 @@ class Deriver:
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
         ):
+            if len(derived) > 1:
+                await set_words_later(connection)
             stored = await self._store_values(connection, derived)
             changes.expected_entries = len(derived)
         self._held_ids |= stored.held_ids

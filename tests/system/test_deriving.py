@@ -10,7 +10,7 @@ import pytest
 
 from mirrord.db.database import Lease
 from mirrord.documents import document_derivation
-from mirrord.documents.derivation_schedule import DerivationLoop
+from mirrord.documents.derivation_schedule import DerivationLoop, follow_batch
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.dialect import Dialect
 from mirrord.errors import Fenced
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.timeout(300)  # each pool of workers loads for a second
 DEADLY, ENDLESS = "deadly", "endless"
 BEGUN = "MIRRORD_TEST_BEGUN"  # the variable of the path of a file
 UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"
+DUE, INDEXED = "SELECT count(*) FROM mirrord.search_due", "SELECT count(*) FROM mirrord.page_search"
 TYPES = "SELECT content #>> '{content,0,type}' FROM mirrord.page WHERE name = %s"
 
 
@@ -198,3 +199,42 @@ def test_a_statement_that_fails_while_links_follow_does_not_end_the_daemon(
     links = "SELECT count(*) FROM mirrord.page_link WHERE target_id IS NOT NULL"
     eventually(lambda: value(admin, links), "links follow when the statement works again")
     assert first_host.running
+
+
+async def test_the_words_of_many_texts_are_indexed_after_all_documents(
+    mirror: Mirror, deriver: Deriver, connect: Callable[[str], Connection], admin_dsn: str
+) -> None:
+    mirror.write({f"Page {number}.md": f"Zebrafish {number}.\n" for number in range(3)})
+    await mirror.settle()
+    admin, tenant = connect(admin_dsn), mirror.opened.sides.tenant
+
+    while await deriver.derive_some():
+        pass
+    assert value(mirror.app, UNDERIVED) == 0
+    assert value(admin, f"{DUE} WHERE tenant_id = %s", tenant) == 3
+    assert value(admin, f"{INDEXED} WHERE tenant_id = %s", tenant) == 0
+
+    while value(admin, f"{DUE} WHERE tenant_id = %s", tenant):
+        await follow_batch(mirror.opened.sides)
+    assert value(mirror.app, "SELECT count(*) FROM mirrord.search('zebrafish')") == 3
+
+
+def test_a_page_that_an_app_holds_and_does_not_change_is_indexed_when_the_app_lets_go(
+    first_host: Mirrord, connect: Callable[[str], Connection]
+) -> None:
+    assert first_host.dsn is not None
+    first_host.up()
+    admin, holder = connect(first_host.dsn), connect(first_host.dsn)
+    for name in ("Held", "Free"):
+        first_host.file(f"{name}.md").write_text(f"# {name}\n")
+    eventually(lambda: value(admin, INDEXED) == 2 and not value(admin, DUE), "both pages are indexed")
+
+    with holder.transaction(force_rollback=True):
+        holder.execute("SELECT FROM mirrord.page WHERE name = 'Held' FOR UPDATE")
+        with admin.transaction():
+            admin.execute("SELECT set_config('mirrord.tenant', id::text, true) FROM mirrord.tenant")
+            admin.execute("SELECT mirrord.rebuild_search()")
+        first_host.file("Later.md").write_text("The daemon looks.\n")
+        eventually(lambda: value(admin, INDEXED) == 3 and value(admin, DUE) == 1, "only the held page is due")
+
+    eventually(lambda: not value(admin, DUE), "nothing is due")

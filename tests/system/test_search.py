@@ -224,6 +224,43 @@ def test_a_text_is_indexed_with_its_document(app: Connection, daemon_connection:
     assert titles_of(app, "zebrafish") == ["Fresh"]
 
 
+def test_a_text_beside_many_others_is_indexed_when_links_follow(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    page = add_page(app, title="Fresh", markdown="zebrafish\n")
+    daemon_connection.execute(
+        "INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id) VALUES (%s, 0, gen_random_uuid())", [tenant]
+    )
+    with daemon_connection.transaction():
+        daemon_connection.execute("SET LOCAL mirrord.words = 'later'")
+        daemon_connection.execute(
+            """UPDATE mirrord.page SET content = '{"type": "doc"}', ahead = '{}' WHERE id = %s""", [page]
+        )
+    assert titles_of(app, "zebrafish") == []
+    daemon_connection.execute("UPDATE mirrord.link_cursor SET seq = 1")
+    assert titles_of(app, "zebrafish") == ["Fresh"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("“Crêpes” — naïve…", "crepes naive"),
+        ("ŁÓDŹ & Straße", "lodz strasse"),
+        ("한국어", "한국어"),
+        ("か\u3099き", "が き"),
+        ("क़लम हिन्दी", "क\u093cलम हिन्दी"),
+        ("ὈΔΥΣΣΕΎΣ", "οδυσσευσ"),
+        ("日本語", "日 本 語"),
+        ("e.g. a/b-c@d", "e g a b c d"),
+        ("½ ﬁne Ⅷ ²x", "1 2 fine viii 2x"),
+    ],
+)
+def test_texts_are_compared_without_accents_signs_and_capitals(
+    daemon_connection: Connection, text: str, words: str
+) -> None:
+    assert str(value(daemon_connection, "SELECT mirrord.search_text(%s)", text)).split() == words.split()
+
+
 def test_a_page_that_an_app_has_locked_stays_due_and_delays_none(
     app: Connection,
     daemon_connection: Connection,
