@@ -17,7 +17,7 @@ from mirrord.db.content import dialect_rows, tombstone_purge
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
-from mirrord.domain.dialect import Dialect, find_dialect
+from mirrord.domain.dialect import RULES_OF_LINKS, Dialect, find_dialect
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, Refused, UserError
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
@@ -326,12 +326,14 @@ def _has_path(tree: Tree, path: str) -> bool:
 
 
 async def _change_dialect(sides: Sides, dialect: Dialect) -> bool:
-    """Forget a batch of documents of another dialect, and store *dialect* with the last one. False: call it again."""
+    """Forget a batch of what another dialect said, and store *dialect* with the last one. False: call it again."""
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         before = await dialect_rows.load_dialect(connection, sides.tenant)
         if dialect is before:
             return True
         if CONSTRUCTS[dialect] != CONSTRUCTS[before] and await dialect_rows.forget_documents(connection, sides.tenant):
+            return False
+        if RULES_OF_LINKS & {dialect, before} and await dialect_rows.forget_meanings(connection, sides.tenant):
             return False
         await dialect_rows.store_dialect(connection, sides.tenant, dialect)
         return True

@@ -29,6 +29,7 @@ from mirrord.domain.link_meaning import (
     target_key,
 )
 from mirrord.domain.link_rule import LinkRule
+from mirrord.markdown.logseq_names import names_in_logseq
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,10 @@ def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[Link
         return known_names
     place = spot.place
     has_views = spot.kind is not Kind.ATTACHMENT
-    called_names = names_of_page(place.name, spot.title, spot.aliases) if has_views else [(NameKind.NAME, place.name)]
+    further = names_in_logseq(place.name, spot.beginning) if spot.beginning is not None else ()
+    called_names = [(NameKind.NAME, place.name)]
+    if has_views:
+        called_names = names_of_page(place.name, spot.title, spot.aliases, further)
     return [
         LinkName(spot.entry, number, spot.kind, place.parent, place.index, form, name, key_of(name))
         for number, (form, name) in enumerate(called_names)
@@ -98,7 +102,7 @@ async def _resolve_due(connection: Connection, tenant: TenantId) -> int:
     due = await link_rows.load_due_links(connection, tenant)
     if not due:
         return 0
-    origins = await load_named_origins(connection, tenant, {link.source for link in due})
+    origins = await load_named_origins(connection, tenant, {link.source for link in due}, due[0].dialect)
     keyed = [(link, target_key(link.kind, link.target, origins[link.source])) for link in due]
     keys = {key for _, key in keyed if key is not None}
     candidates = await load_candidates(connection, tenant, keys, as_named=True)

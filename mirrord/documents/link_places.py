@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
-from mirrord.db.content import link_rows
+from mirrord.db.content import dialect_rows, link_rows
 from mirrord.db.content.link_rows import LinkName
 from mirrord.db.database import Connection
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import Candidate, LinkMeaning, Origin, Path, resolve_link, target_key
 from mirrord.mirror.tree.tree_layout import attachment_path
@@ -78,13 +80,14 @@ async def load_named_paths(connection: Connection, tenant: TenantId, entries: It
 
 
 async def load_named_origins(
-    connection: Connection, tenant: TenantId, sources: Collection[EntryId]
+    connection: Connection, tenant: TenantId, sources: Collection[EntryId], dialect: Dialect
 ) -> dict[EntryId, Origin]:
-    """As load_origins(), as of link_cursor; pages that have no names yet as they are."""
+    """As load_origins(), as of link_cursor; pages that have no names yet as they are. dialect: of the tenant."""
     paths = await load_named_paths(connection, tenant, sources)
     origins = {entry: Origin(entry, tuple(path.split("/")[:-1])) for entry, path in paths.items()}
     nameless = [entry for entry in sources if entry not in origins]
-    return origins | (await load_origins(connection, tenant, nameless) if nameless else {})
+    origins |= await load_origins(connection, tenant, nameless) if nameless else {}
+    return {entry: replace(origin, dialect=dialect) for entry, origin in origins.items()}
 
 
 async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> LinkMeaning:
@@ -92,6 +95,7 @@ async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, 
     origins = await load_origins(connection, tenant, [source])
     if source not in origins or "\0" in target:
         return LinkMeaning(None)
-    key = target_key(kind, target, origins[source])
+    origin = replace(origins[source], dialect=await dialect_rows.load_dialect(connection, tenant))
+    key = target_key(kind, target, origin)
     candidates = await load_candidates(connection, tenant, [key]) if key is not None else {}
-    return resolve_link(kind, target, origins[source], candidates.get(key or "", ()))
+    return resolve_link(kind, target, origin, candidates.get(key or "", ()))

@@ -22,6 +22,8 @@ class Dialect(Enum):
     ASTRO = "astro"
 
 
+RULES_OF_LINKS = frozenset({Dialect.OBSIDIAN, Dialect.LOGSEQ})  # the dialects with rules of their own for links
+
 # Names at the root of a tree, the surest first. A trailing slash: a directory.
 SIGNS: Mapping[str, Dialect] = MappingProxyType(
     {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import INDEX, name_key
 
@@ -44,10 +45,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The page of a link. directory: that of its file, which for an index page is its own."""
+    """The page of a link. directory: that of its file, which for an index page is its own. dialect: of its tenant."""
 
     entry: EntryId
     directory: Path
+    dialect: Dialect = Dialect.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,18 @@ def target_key(kind: str, target: str, origin: Origin) -> str | None:
     return key_of(sought.steps[-1]) if sought else None
 
 
-def names_of_page(name: str, title: str | None, aliases: object) -> list[tuple[NameKind, str]]:
-    """The names of a page, that of its file first. aliases: the raw value of the key in the front matter."""
+def names_of_page(
+    name: str, title: str | None, aliases: object, further: Sequence[tuple[NameKind, str]] = ()
+) -> list[tuple[NameKind, str]]:
+    """
+    The names of a page, that of its file first.
+
+    aliases: the raw value of the key in the front matter. further: those that its dialect gives it.
+    """
     alias_values = aliases if isinstance(aliases, list) else [aliases]
     texts = [alias.strip() for alias in alias_values if isinstance(alias, str) and alias.strip()][:MAX_ALIASES]
     names = [(NameKind.NAME, name), (NameKind.TITLE, title or name), *((NameKind.ALIAS, alias) for alias in texts)]
+    names += further[:MAX_ALIASES]
     sort_by_text: dict[str, NameKind] = {}
     for sort, text in names:
         sort_by_text.setdefault(text, sort)
@@ -101,12 +110,15 @@ def resolve_link(kind: str, target: str, origin: Origin, candidates: Sequence[Ca
     A Markdown link or image is a path from the page's directory, else from the root. A wikilink or embed is the end
     of a path, else a title, else an alias. Whole paths beat ends of paths, the same spelling beats another case,
     near beats far; candidates that are equal in all of this are ambiguous.
+
+    In a vault of Obsidian a Markdown link may be the end of a path, too, and a name alone means the page at the root
+    before those that are nearer: Obsidian writes the whole path of a page unless its name is the only one.
     """
     if not target.strip():
         return LinkMeaning(origin.entry)
     for sought in _possible_paths(kind, target, origin):
         resolution = _best_of(_candidates_at_path(kind, sought, origin, candidates))
-        if resolution is None and not sought.anchored:
+        if resolution is None and not sought.anchored and kind not in _KINDS_BY_PATH:
             resolution = _best_of(_candidates_with_name(NameKind.TITLE, target, origin, candidates))
             resolution = resolution or _best_of(_candidates_with_name(NameKind.ALIAS, target, origin, candidates))
         if resolution is not None:
@@ -116,13 +128,15 @@ def resolve_link(kind: str, target: str, origin: Origin, candidates: Sequence[Ca
 
 def _possible_paths(kind: str, target: str, origin: Origin) -> Iterator[_SoughtPath]:
     first = target.strip().split("/")[0]
+    is_bare = first not in ("", ".", "..")
     starts: list[tuple[Path, bool]]
-    if kind not in _KINDS_BY_PATH and first not in ("", ".", ".."):
+    if kind not in _KINDS_BY_PATH and is_bare:
         starts = [((), False)]
     elif first == "":
         starts = [((), True)]
     else:
         starts = [(origin.directory, True), ((), True)]
+        starts += [((), False)] if is_bare and origin.dialect is Dialect.OBSIDIAN else []
     for start, anchored in starts:
         if steps := follow_path(start, target.strip()):
             yield _SoughtPath(_page_path_of(steps), anchored)
@@ -173,7 +187,7 @@ def _rank_at_path(kind: str, candidate: Candidate, sought: _SoughtPath, origin: 
     end = path if sought.anchored else path[-len(steps) :]
     if _fold_path(end) != _fold_path(steps):
         return None
-    is_whole = len(steps) > 1 and len(end) == len(path)
+    is_whole = len(end) == len(path) and (len(steps) > 1 or origin.dialect is Dialect.OBSIDIAN)
     distance = 0 if sought.anchored else _count_steps(origin.directory, path[:-1])
     return (_rank_of_kind(kind, candidate.kind), not is_whole, _normalize_path(end) != _normalize_path(steps), distance)
 
@@ -230,10 +244,12 @@ class Names:
 
     by_key: all candidates for a key, see `linking.key_of`.
     files: the path of every entry's file, with `.md`; for a folder that of its directory.
+    dialect: of its pages.
     """
 
     by_key: Mapping[str, Sequence[Candidate]]
     files: Mapping[EntryId, str]
+    dialect: Dialect = Dialect.PLAIN
 
     def resolve_link(self, kind: str, target: str, origin: Origin) -> LinkMeaning:
         """The meaning of a link of *kind* to *target* in *origin*."""
@@ -249,9 +265,14 @@ class Site:
     directory: Path
     names: Names
 
+    @property
+    def origin(self) -> Origin:
+        """The page as the origin of its links."""
+        return Origin(self.entry, self.directory, self.names.dialect)
+
     def entry_of_link(self, kind: str, target: str) -> EntryId | None:
         """The entry that a link on the page means; None: no entry, or several."""
-        return self.names.resolve_link(kind, target, Origin(self.entry, self.directory)).entry
+        return self.names.resolve_link(kind, target, self.origin).entry
 
 
 def wikilink_path(file: str) -> str:
@@ -261,12 +282,17 @@ def wikilink_path(file: str) -> str:
 
 
 def candidates_of(
-    entry: EntryId, kind: Kind, file: str, title: str | None = None, aliases: Sequence[str] = ()
+    entry: EntryId,
+    kind: Kind,
+    file: str,
+    title: str | None = None,
+    aliases: Sequence[str] = (),
+    further: Sequence[tuple[NameKind, str]] = (),
 ) -> list[Candidate]:
-    """The candidates for an entry, one for each of its names. file: as in Names.files."""
+    """The candidates for an entry, one for each of its names. file: as in Names.files. further: of names_of_page()."""
     path = tuple((wikilink_path(file) if kind is Kind.PAGE else file).split("/"))
     is_named = kind is not Kind.ATTACHMENT
-    names = names_of_page(path[-1], title, list(aliases)) if is_named else [(NameKind.NAME, path[-1])]
+    names = names_of_page(path[-1], title, list(aliases), further) if is_named else [(NameKind.NAME, path[-1])]
     return [Candidate(entry, kind, path, sort, name) for sort, name in names]
 
 

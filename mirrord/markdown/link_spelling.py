@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import Path, Site, follow_path, wikilink_path
 from mirrord.domain.place import INDEX, name_key
+from mirrord.markdown.logseq_names import page_name_of
 from mirrord.markdown.page_links import Link
 
 NewPathOf = Callable[[str], str | None]
@@ -104,7 +106,20 @@ def _path_options(target: str, old: str, new: str, before: Site, after: Site) ->
         yield "/" + path
     elif _is_from_root(target, old, before) and not _SCHEME.match(path):
         yield path
+    elif after.names.dialect is Dialect.OBSIDIAN and not _is_same_file(follow_path(before.directory, target), old):
+        yield from _ends_of(path, len(_steps_of(target)))
     yield from (relative, "/" + path)
+
+
+def _ends_of(path: str, count: int) -> Iterator[str]:
+    """The ends of *path* that a link without a scheme can be, from those with *count* steps on."""
+    steps = path.rstrip("/").split("/")
+    ends = (path.split("/", len(steps) - length)[-1] for length in range(min(count, len(steps)), len(steps) + 1))
+    return (end for end in ends if not _SCHEME.match(end))
+
+
+def _steps_of(target: str) -> list[str]:
+    return [part for part in target.strip().split("/") if part not in ("", ".", "..")]
 
 
 def _has_ending(target: str) -> bool:
@@ -134,8 +149,9 @@ def _relative_path(directory: Path, path: str) -> str:
 
 def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[str]:
     """Possible targets of a wikilink: with as many steps of the path as before, then with more."""
-    parts = target.strip().split("/")
-    names = [part for part in parts if part not in ("", ".", "..")]
+    if after.names.dialect is Dialect.LOGSEQ:
+        yield from _page_name_options(target, old, new)
+    parts, names = target.strip().split("/"), _steps_of(target)
     steps = wikilink_path(new).split("/")
     if name_key(names[-1].removesuffix(_SUFFIX)) == INDEX and new.endswith(f"/{INDEX}{_SUFFIX}"):
         steps.append(INDEX)
@@ -151,6 +167,13 @@ def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[
     for count in range(min(len(names), len(steps)), len(steps) + 1):
         yield "/".join(steps[-count:])
     yield "/" + "/".join(steps)
+
+
+def _page_name_options(target: str, old: str, new: str) -> Iterator[str]:
+    """The name that Logseq gives the file *new*, if *target* is that of *old*, or the name of its file."""
+    old_stem, new_stem = (wikilink_path(file).rpartition("/")[2] for file in (old, new))
+    if name_key(target.strip()) in (name_key(page_name_of(old_stem)), name_key(old_stem)):
+        yield page_name_of(new_stem)
 
 
 def _is_wikilink(target: str) -> bool:

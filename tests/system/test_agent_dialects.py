@@ -70,3 +70,25 @@ async def test_pages_of_no_other_program_are_read_as_before(tmp_path: Path, dial
         await agent.call("rename_heading", path="Guide", heading="Template", to="Other")
 
     assert text_of(plain, "Guide") == MODULE.replace("# Template", "# Other")
+
+
+async def test_a_move_in_a_graph_of_logseq_writes_the_name_that_logseq_gives_the_page(tmp_path: Path) -> None:
+    texts = {"Home": "- [[Tools/Editors]] [[Rocket]]\n", "Tools___Editors": "- text\n", "Called": "alias:: Rocket\n"}
+    logseq = tenant(tmp_path, Dialect.LOGSEQ, **texts)
+    async with memory(logseq) as agent:
+        await agent.call("read_page", path="Home")
+        await agent.call("move_page", sourcePath="Tools___Editors.md", destinationPath="Tools___Apps.md")
+        await agent.call("move_page", sourcePath="Called.md", destinationPath="Named.md")
+
+    assert text_of(logseq, "Home") == "- [[Tools/Apps]] [[Rocket]]\n"
+
+
+async def test_a_move_in_a_vault_of_obsidian_keeps_a_markdown_link_as_short_as_it_was(tmp_path: Path) -> None:
+    texts = {"Home": "[only](Only.md#part) [[Only]]\n", "Deep/Only": "text\n"}
+    obsidian = tenant(tmp_path, Dialect.OBSIDIAN, **texts)
+    async with memory(obsidian) as agent:
+        await agent.call("read_page", path="Home")
+        await agent.call("move_page", sourcePath="Deep/Only.md", destinationPath="Deep/Down/Only.md")
+        await agent.call("move_page", sourcePath="Deep/Down/Only.md", destinationPath="Deep/Sole.md")
+
+    assert text_of(obsidian, "Home") == "[only](Sole.md#part) [[Sole]]\n"

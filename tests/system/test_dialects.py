@@ -124,3 +124,49 @@ def test_a_document_follows_the_dialect_though_an_app_wrote_a_title_meanwhile(fr
 
         _document_of(mirrord, lambda content: RAW in content)
         eventually(lambda: mirrord.text("Page.md") == f"---\ntitle: Renamed\n---\n{TEXT}", "the title in the file")
+
+
+def _meanings_on(mirrord: Mirrord, name: str) -> dict[str, str | None]:
+    """What the links of the page mean, by their targets: the names of pages, with that of their folder."""
+    rows = mirrord.app.execute(
+        "SELECT l.target, concat_ws('/', f.name, p.name) FROM page_link AS l JOIN page AS s ON s.id = l.source_id"
+        " LEFT JOIN page AS p ON p.id = l.target_id LEFT JOIN page AS f ON f.id = p.parent_id WHERE s.name = %s",
+        [name],
+    )
+    return {target: meaning or None for target, meaning in rows.fetchall()}
+
+
+def test_links_have_the_meanings_of_obsidian_once_the_tree_shows_it(mirrord: Mirrord) -> None:
+    for path in ("Note.md", "Deep/Note.md", "Deep/Down/Only.md"):
+        mirrord.file(path).parent.mkdir(parents=True, exist_ok=True)
+        save(mirrord.file(path), f"text of {path}\n")
+    save(mirrord.file("Deep/Home.md"), "[[Note]] [a](Only.md)\n")
+    as_plain = {"Note": "Deep/Note", "Only.md": None}
+    eventually(lambda: _meanings_on(mirrord, "Home") == as_plain, "the meanings of plain pages")
+
+    (mirrord.root / ".obsidian").mkdir()
+    mirrord.restart()
+    in_obsidian = {"Note": "Note", "Only.md": "Down/Only"}
+    eventually(lambda: _meanings_on(mirrord, "Home") == in_obsidian, "the meanings of Obsidian")
+
+    mirrord.app.execute("UPDATE page SET name = 'Sole' WHERE name = 'Only'")
+    eventually(lambda: mirrord.text("Deep/Home.md") == "[[Note]] [a](Sole.md)\n", "the link to the renamed page")
+
+
+def test_links_find_pages_of_logseq_by_namespaces_and_aliases_and_follow_them(mirrord: Mirrord) -> None:
+    (mirrord.root / "pages").mkdir()
+    save(mirrord.file("pages/Tools___Editors.md"), "- text\n")
+    save(mirrord.file("pages/Called.md"), "alias:: Rocket\n\n- text\n")
+    save(mirrord.file("pages/Home.md"), "- [[tools/editors]] [[rocket]]\n")
+    eventually(lambda: _meanings_on(mirrord, "Home") == {"tools/editors": None, "rocket": None}, "links to nothing")
+
+    (mirrord.root / "logseq").mkdir()
+    mirrord.restart()
+    in_logseq = {"tools/editors": "pages/Tools___Editors", "rocket": "pages/Called"}
+    eventually(lambda: _meanings_on(mirrord, "Home") == in_logseq, "the meanings of Logseq")
+
+    mirrord.app.execute("UPDATE page SET name = 'Tools___Apps' WHERE name = 'Tools___Editors'")
+    eventually(lambda: mirrord.text("pages/Home.md") == "- [[Tools/Apps]] [[rocket]]\n", "the link to the renamed page")
+    save(mirrord.file("pages/Called.md"), "alias:: Ship\n\n- text\n")
+    after = {"Tools/Apps": "pages/Tools___Apps", "rocket": None}
+    eventually(lambda: _meanings_on(mirrord, "Home") == after, "a link to an alias that is gone")

@@ -102,6 +102,25 @@ async def test_documents_that_are_read_in_another_way_now_are_due(empty_dsn: str
         assert superuser.execute(query, [changed[0]]).fetchone() == (changed[1], is_due, is_due, True)
 
 
+@pytest.mark.parametrize(("dialect", "is_due"), [("obsidian", True), ("logseq", True), ("jekyll", False)])
+async def test_links_of_obsidian_and_logseq_are_due_after_the_upgrade(
+    empty_dsn: str, dialect: str, is_due: bool
+) -> None:
+    restore_dump(empty_dsn)
+    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name == "0054_links_of_dialects.sql")
+    with psycopg.connect(empty_dsn, autocommit=True) as superuser:
+        await migrate(empty_dsn)
+        superuser.execute("SET session_replication_role = replica")
+        superuser.execute("UPDATE mirrord.tenant SET dialect = %s", [dialect])
+        superuser.execute("UPDATE mirrord.page_link SET due = false")
+        superuser.execute("UPDATE mirrord.link_cursor SET seq = 7")
+        superuser.execute("SET session_replication_role = origin")
+        superuser.execute(upgrade.statements.encode())
+
+        assert superuser.execute("SELECT DISTINCT due FROM mirrord.page_link").fetchall() == [(is_due,)]
+        assert superuser.execute("SELECT DISTINCT seq = 0 FROM mirrord.link_cursor").fetchall() == [(is_due,)]
+
+
 def test_each_schema_has_its_upgrades() -> None:
     for number in range(OLD_SCHEMA, NEWEST + 1):
         assert [pending.name for pending in list_pending(number)] == UPGRADES[number - OLD_SCHEMA :]

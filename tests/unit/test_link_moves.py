@@ -11,18 +11,32 @@ from hypothesis import strategies as st
 from mirrord.db.content.pending_links import LinkNote, MeantLink
 from mirrord.documents.link_moves import GatheredMoves, notes_for
 from mirrord.documents.link_rewriting import author_for
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.link_meaning import Names, candidates_of, group_by_key, site_of, wikilink_path
+from mirrord.domain.link_meaning import Candidate, Names, candidates_of, group_by_key, site_of, wikilink_path
 from mirrord.domain.link_rule import LinkRule, is_file_author, parse_link_rule
 from mirrord.errors import UserError
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.link_updates import retarget_links
+from mirrord.markdown.logseq_names import names_in_logseq, page_name_of
 from mirrord.markdown.page_links import links_of
 
-STEMS = st.sampled_from(["Note", "note", "Plan", "A b", "x.y", "Übung", "50%", "(a) & b;"])
+STEMS = st.sampled_from(["Note", "note", "Plan", "A b", "x.y", "Übung", "50%", "(a) & b;", "A___Note", "2023_01_05"])
 FOLDERS = st.sampled_from(["", "A/", "A/B/", "C/", "Note/"])
 PATHS = st.builds("{}{}.md".format, FOLDERS, STEMS)
-FORMS = st.sampled_from(["[[{0}]]", "![[{1}|x]]", "[[{1}#h]]", "[x](</{1}.md#h>)", "[x](<{2}{1}.md>)", "[[/{1}]]"])
+FORMS = st.sampled_from(
+    [
+        "[[{0}]]",
+        "![[{1}|x]]",
+        "[[{1}#h]]",
+        "[x](</{1}.md#h>)",
+        "[x](<{2}{1}.md>)",
+        "[[/{1}]]",
+        "[x](<{0}.md>)",
+        "[[{3}]]",
+    ]
+)
+DIALECTS = st.sampled_from([Dialect.PLAIN, Dialect.OBSIDIAN, Dialect.LOGSEQ])
 
 Paths = dict[EntryId, str]
 
@@ -31,9 +45,18 @@ def _entry(path: str) -> EntryId:
     return EntryId(uuid5(NAMESPACE_OID, path))
 
 
-def _names(paths: Paths) -> Names:
-    candidates = [candidate for entry, path in paths.items() for candidate in candidates_of(entry, Kind.PAGE, path)]
-    return Names(group_by_key(candidates), paths)
+def _names(paths: Paths, dialect: Dialect) -> Names:
+    candidates = [candidate for entry, path in paths.items() for candidate in _candidates(entry, path, dialect)]
+    return Names(group_by_key(candidates), paths, dialect)
+
+
+def _candidates(entry: EntryId, path: str, dialect: Dialect) -> list[Candidate]:
+    further = names_in_logseq(_stem_of(path), "") if dialect is Dialect.LOGSEQ else ()
+    return candidates_of(entry, Kind.PAGE, path, further=further)
+
+
+def _stem_of(path: str) -> str:
+    return wikilink_path(path).rpartition("/")[2]
 
 
 @dataclass
@@ -43,6 +66,7 @@ class _World:
     paths: Paths
     texts: dict[EntryId, str]
     links: list[MeantLink]
+    dialect: Dialect = Dialect.PLAIN
 
     def move(self, moves: Paths) -> None:
         """Move pages, and note the new targets of links."""
@@ -60,7 +84,7 @@ class _World:
 
     @property
     def names(self) -> Names:
-        return _names(self.paths)
+        return _names(self.paths, self.dialect)
 
     def meanings(self) -> dict[tuple[EntryId, int], EntryId | None]:
         """What each link of the texts means."""
@@ -75,8 +99,8 @@ def _noted(link: MeantLink, note: LinkNote | None) -> MeantLink:
     return link if note is None else replace(link, pending=note.target)
 
 
-def _linked(paths: Sequence[str], texts: Sequence[str]) -> _World:
-    world = _World({_entry(path): path for path in paths}, {}, [])
+def _linked(paths: Sequence[str], texts: Sequence[str], dialect: Dialect = Dialect.PLAIN) -> _World:
+    world = _World({_entry(path): path for path in paths}, {}, [], dialect)
     world.texts = {_entry(path): text for path, text in zip(paths, texts, strict=True)}
     for (page, number), goal in world.meanings().items():
         if goal is not None:
@@ -92,13 +116,13 @@ def worlds(draw: st.DrawFn) -> _World:
     for path in paths:
         linked = draw(st.lists(st.tuples(FORMS, st.sampled_from(paths)), max_size=4))
         texts.append(" ".join(_written(form, path, other) for form, other in linked))
-    return _linked(paths, texts)
+    return _linked(paths, texts, draw(DIALECTS))
 
 
 def _written(form: str, page: str, other: str) -> str:
     stem = wikilink_path(other)
     escaped = stem.replace("%", "%25") if "(" in form else stem
-    return form.format(stem.rpartition("/")[2], escaped, "../" * page.count("/"))
+    return form.format(stem.rpartition("/")[2], escaped, "../" * page.count("/"), page_name_of(_stem_of(other)))
 
 
 @given(worlds(), st.data())
@@ -134,7 +158,7 @@ def test_moves_and_their_reverse_rewrite_nothing_if_both_come_first(world: _Worl
     world.move({entry: paths[entry]})
     world.rewrite()
 
-    assert world.meanings() == _linked(list(paths.values()), list(before.values())).meanings()
+    assert world.meanings() == _linked(list(paths.values()), list(before.values()), world.dialect).meanings()
 
 
 @pytest.mark.parametrize(

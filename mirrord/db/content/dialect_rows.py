@@ -5,6 +5,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
 
 BATCH_DOCUMENTS = 1_000  # documents that one transaction forgets, well within its time limit
+BATCH_LINKS = 20_000  # links that one transaction makes due
 _FORGET_SQL = """
 UPDATE mirrord.page SET content = NULL
  WHERE tenant_id = %s AND id IN (SELECT id FROM mirrord.page
@@ -31,3 +32,24 @@ async def forget_documents(connection: Connection, tenant: TenantId) -> bool:
     """
     cursor = await connection.execute(_FORGET_SQL, (tenant, tenant, BATCH_DOCUMENTS))
     return cursor.rowcount > 0
+
+
+_MAKE_DUE_SQL = """
+UPDATE mirrord.page_link SET due = true
+ WHERE tenant_id = %s AND (source_id, number) IN (
+    SELECT source_id, number FROM mirrord.page_link WHERE tenant_id = %s AND NOT due LIMIT %s)"""
+_FOLLOW_AGAIN_SQL = """
+UPDATE mirrord.link_cursor SET seq = 0, entry_id = '00000000-0000-0000-0000-000000000000' WHERE tenant_id = %s"""
+
+
+async def forget_meanings(connection: Connection, tenant: TenantId) -> bool:
+    """
+    Let the meanings of a batch of links be looked up again; with the last one, the names of all entries, too.
+
+    Returns whether there were any.
+    """
+    cursor = await connection.execute(_MAKE_DUE_SQL, (tenant, tenant, BATCH_LINKS))
+    if cursor.rowcount > 0:
+        return True
+    await connection.execute(_FOLLOW_AGAIN_SQL, (tenant,))
+    return False

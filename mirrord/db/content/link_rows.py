@@ -7,8 +7,10 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import Connection
+from mirrord.domain.dialect import Dialect, dialect_called
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import LinkMeaning, NameKind
+from mirrord.markdown.logseq_names import MAX_PROPERTY_CHARACTERS
 from mirrord.markdown.page_links import Link
 
 LINKS_PER_BATCH = 500  # links resolved at once
@@ -32,7 +34,12 @@ class LinkName:
 
 @dataclass(frozen=True, slots=True)
 class EntryPlace:
-    """The place of an entry. is_placed: its name is settled. title, aliases: of a page, from its row."""
+    """
+    The place of an entry.
+
+    is_placed: its name is settled. title, aliases: of a page, from its row. beginning: of the text of a page in a graph
+    of Logseq, which may have names in it; None: another entry.
+    """
 
     entry: EntryId
     kind: Kind
@@ -41,16 +48,18 @@ class EntryPlace:
     deleted: bool
     title: str | None = None
     aliases: object = None
+    beginning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DueLink:
-    """A link to be resolved."""
+    """A link to be resolved. dialect: of the tenant's pages."""
 
     source: EntryId
     number: int
     kind: str
     target: str
+    dialect: Dialect = Dialect.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +165,14 @@ async def _execute_each(connection: Connection, statement: str, rows: Sequence[L
             await cursor.executemany(statement, rows)
 
 
-_PLACES = """
+_PLACES = f"""
 SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, deleted_at IS NOT NULL, title,
-       frontmatter -> 'aliases' FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)
+       frontmatter -> 'aliases',
+       CASE WHEN kind = 'page' AND (SELECT dialect FROM mirrord.tenant WHERE id = %(t)s) = '{Dialect.LOGSEQ.value}'
+            THEN coalesce(left(markdown, {MAX_PROPERTY_CHARACTERS}), '') END
+  FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)
 UNION ALL
-SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL, NULL, NULL
+SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL, NULL, NULL, NULL
   FROM mirrord.attachment WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)"""
 
 
@@ -168,13 +180,13 @@ async def load_places(
     connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
 ) -> dict[EntryId, EntryPlace]:
     """The places of *entries*, tombstones included."""
-    cursor = await connection.execute(_PLACES, {"t": tenant, "ids": list(entries)})
+    cursor = await connection.execute(_PLACES.encode(), {"t": tenant, "ids": list(entries)})
     return {row[0]: _place_of_row(row) for row in await cursor.fetchall()}
 
 
 def _place_of_row(row: Sequence[Any]) -> EntryPlace:
-    entry, kind, parent, name, index, placed, deleted, title, aliases = row
-    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, title, aliases)
+    entry, kind, parent, name, index, placed, deleted, title, aliases, beginning = row
+    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, title, aliases, beginning)
 
 
 _PARENTS = "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"
@@ -237,7 +249,7 @@ async def load_names_of(connection: Connection, tenant: TenantId, entries: Itera
 _PLACES_AND_NAMES = f"""
 SELECT place.*, NULL::integer, NULL::text, NULL::text FROM ({_PLACES}) AS place
 UNION ALL
-SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, number, called, key FROM mirrord.link_name
+SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, NULL, number, called, key FROM mirrord.link_name
  WHERE tenant_id = %(t)s AND entry_id = ANY (%(ids)s)"""
 
 
@@ -307,11 +319,14 @@ async def mark_links_due(
 async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLink]:
     """The next links to resolve, at most DUE of them."""
     cursor = await connection.execute(
-        "SELECT source_id, number, kind, target FROM mirrord.page_link "
-        "WHERE tenant_id = %s AND due AND pending IS NULL ORDER BY source_id, number LIMIT %s",
-        (tenant, LINKS_PER_BATCH),
+        "SELECT source_id, number, kind, target, (SELECT dialect FROM mirrord.tenant WHERE id = %s) "
+        "FROM mirrord.page_link WHERE tenant_id = %s AND due AND pending IS NULL ORDER BY source_id, number LIMIT %s",
+        (tenant, tenant, LINKS_PER_BATCH),
     )
-    return [DueLink(*row) for row in await cursor.fetchall()]
+    return [
+        DueLink(source, number, kind, target, dialect_called(dialect))
+        for source, number, kind, target, dialect in await cursor.fetchall()
+    ]
 
 
 _STORE_TARGETS = """

@@ -111,7 +111,7 @@ class LinkIndex:
     def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
         self.dialect = dialect
         self._guard = threading.Lock()
-        self._naming = NameIndex()
+        self._naming = NameIndex(dialect)
         self._page_links: dict[str, _PageLinks] = {}
         self._sources: tuple[Walk | None, Mapping[str, list[str]]] = (None, {})
 
@@ -160,7 +160,7 @@ class LinkIndex:
             is_read = page is not None and page.stat == snapshot.pages.get(path) and page.links is not None
             if entry is None or not (is_read or self._may_have_unresolved(snapshot, path)):
                 return []
-            origin, meaning = Origin(entry, tuple(path.split("/")[:-1])), LinkMeaning(None, ambiguous)
+            origin, meaning = site_of(entry, path, self._naming.names).origin, LinkMeaning(None, ambiguous)
             links = self._read_links(snapshot, path)
             return list(
                 dict.fromkeys(link[1] for link in links if self._naming.names.resolve_link(*link, origin) == meaning)

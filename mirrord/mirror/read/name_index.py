@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from uuid import UUID
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.link_meaning import Candidate, NameKind, Names, candidates_of, key_of
+from mirrord.domain.link_meaning import Candidate, NameKind, Names, candidates_of, key_of, wikilink_path
+from mirrord.markdown.logseq_names import names_in_logseq
 from mirrord.mirror.read.directory_listing import Walk
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
@@ -37,12 +39,13 @@ def new_entry(number: int) -> EntryId:
 
 class NameIndex:
     """
-    The names of one tree at the last look; not thread-safe.
+    The names of one tree at the last look, whose pages are of one dialect; not thread-safe.
 
     Entries have numbers of this process here, not their ids in Postgres: those would take more reading.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
+        self._dialect = dialect
         self._kinds: dict[str, Kind] = {}
         self._cards: Mapping[str, PageSummary] = {}
         self._entries: dict[str, EntryId] = {}
@@ -55,7 +58,7 @@ class NameIndex:
     @property
     def names(self) -> Names:
         """The names for the lookup of links; the next update changes them."""
-        return Names(self._by_key, self._files)
+        return Names(self._by_key, self._files, self._dialect)
 
     def entry_of(self, path: str) -> EntryId | None:
         """The number of the page, folder or attachment at *path*."""
@@ -91,7 +94,8 @@ class NameIndex:
 
     def copy(self) -> Names:
         """A copy of the current names."""
-        return Names({key: list(named_candidates) for key, named_candidates in self._by_key.items()}, dict(self._files))
+        by_key = {key: list(named_candidates) for key, named_candidates in self._by_key.items()}
+        return Names(by_key, dict(self._files), self._dialect)
 
     def names_after(self, change: NameChange) -> Names:
         """The names after a change; the entries are the same."""
@@ -102,7 +106,7 @@ class NameIndex:
             for key in self.keys_of(path):
                 by_key[key] = [candidate for candidate in by_key[key] if candidate.entry != self._entries[path]]
         new_candidates = [
-            _candidates_of(self._entries[path], self._kinds[path], new, self._cards.get(path), change.titles.get(path))
+            self._candidates_of(path, self._kinds[path], new, self._cards.get(path), change.titles.get(path))
             for path, new in moved_paths.items()
         ]
         files |= {self._entries[path]: new for path, new in moved_paths.items()}
@@ -110,19 +114,36 @@ class NameIndex:
             new_candidates.append(_named_candidates(self._entries[path], files[self._entries[path]], aliases))
         for number, (path, title) in enumerate(change.created.items()):
             files[new_entry(number)] = path
-            new_candidates.append(candidates_of(new_entry(number), Kind.PAGE, path, title))
+            further = self._further_names(path, "")
+            new_candidates.append(candidates_of(new_entry(number), Kind.PAGE, path, title, (), further))
         for candidate in chain.from_iterable(new_candidates):
             by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
-        return Names(by_key, files)
+        return Names(by_key, files, self._dialect)
 
     def _add_names(self, path: str, kind: Kind, card: PageSummary | None) -> None:
         self._remove_names(path)
         self._count += 1
         entry = self._entries[path] = EntryId(UUID(int=self._count))
         self._files[entry] = path
-        self._candidates[path] = _candidates_of(entry, kind, path, card)
+        self._candidates[path] = self._candidates_of(path, kind, path, card)
         for candidate in self._candidates[path]:
             self._by_key.setdefault(key_of(candidate.name), []).append(candidate)
+
+    def _candidates_of(
+        self, path: str, kind: Kind, new_path: str, card: PageSummary | None, title: str | None = None
+    ) -> list[Candidate]:
+        """The names of the entry at *path* where it is at *new_path*. title: replaces the one of the card."""
+        entry = self._entries[path]
+        if card is None:
+            return candidates_of(entry, kind, new_path)
+        title = title or (card.title if card.is_titled else None)
+        further = self._further_names(new_path, card.properties)
+        return candidates_of(entry, kind, new_path, title, card.aliases, further)
+
+    def _further_names(self, path: str, properties: str) -> Sequence[tuple[NameKind, str]]:
+        if self._dialect is not Dialect.LOGSEQ:
+            return ()
+        return names_in_logseq(wikilink_path(path).rpartition("/")[2], properties)
 
     def _remove_names(self, path: str) -> None:
         entry = self._entries.pop(path, None)
@@ -134,15 +155,6 @@ class NameIndex:
             self._by_key[key] = [other for other in self._by_key[key] if other.entry != entry]
             if not self._by_key[key]:
                 del self._by_key[key]
-
-
-def _candidates_of(
-    entry: EntryId, kind: Kind, path: str, card: PageSummary | None, title: str | None = None
-) -> list[Candidate]:
-    """The names of an entry. title: replaces the one of the card."""
-    if card is None:
-        return candidates_of(entry, kind, path)
-    return candidates_of(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)
 
 
 def _named_candidates(entry: EntryId, file: str, aliases: Sequence[str]) -> list[Candidate]:

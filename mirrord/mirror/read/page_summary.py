@@ -16,6 +16,7 @@ from mirrord.errors import Damaged, MirrordError
 from mirrord.markdown.frontmatter.front_matter import EMPTY_FRONT_MATTER, FrontMatter
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
+from mirrord.markdown.logseq_names import property_lines
 from mirrord.markdown.read.heading_lines import heading_lines
 from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat, stat_of
@@ -43,7 +44,8 @@ class PageSummary:
     is_titled: whether the page gives itself its title; else it is the name.
     is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
     created, updated: the texts of these keys. binding: of an app's page, which is read only.
-    headings: of the beginning that was read, one a line.
+    headings: of the beginning that was read, one a line. properties: the lines `key:: value` before anything else,
+    which a graph of Logseq has.
     """
 
     path: str
@@ -64,6 +66,7 @@ class PageSummary:
     binding: str | None = None
     front_matter: FrontMatter = EMPTY_FRONT_MATTER
     headings: str = ""
+    properties: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,7 @@ def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
         binding=head.binding,
         front_matter=FrontMatter(page.source, page.form) if page.source else EMPTY_FRONT_MATTER,
         headings=heading_lines(page.body),
+        properties=property_lines(page),
     )
 
 
