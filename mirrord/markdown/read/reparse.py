@@ -11,7 +11,7 @@ is read.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from markdown_it.token import Token
@@ -20,6 +20,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import split_lines
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
+from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_items
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
@@ -39,6 +40,7 @@ class Reading:
     surroundings: as in `segments.Outline`, except for the line numbers of references.
     opaque: some block exceeded a limit of the parser.
     spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
+    outline: of the whole page; None after a partial reading.
     """
 
     body: str
@@ -48,6 +50,7 @@ class Reading:
     opaque: bool
     spent: int
     spare: int
+    outline: Outline | None = field(default=None, compare=False, repr=False)
 
 
 def read_whole(body: str, dialect: Dialect = Dialect.PLAIN) -> Reading:
@@ -65,6 +68,7 @@ def reading_of(page: Outline) -> Reading:
         opaque=any(segment.tokens is None for segment in page.segments),
         spent=page.steps_used,
         spare=page.steps_left,
+        outline=page,
     )
 
 
@@ -79,6 +83,8 @@ def read_after_edit(
     if len(body) > MAX_PAGE_CHARACTERS or before.opaque or CONSTRUCTS[before.surroundings.dialect]:
         return None
     head, tail = _common_ends(before.body, body)
+    if (reading := _read_within_list(before, body, (head, tail), parsed_texts)) is not None:
+        return reading
     first = _first_block_to_parse(before, head)
     kept_from = bisect_left(
         before.spans, (len(before.body) - tail,)
@@ -108,6 +114,39 @@ def read_after_edit(
         before.surroundings,
         opaque=False,
         spent=spent,
+        spare=spare,
+    )
+
+
+def _read_within_list(
+    before: Reading, body: str, ends: tuple[int, int], parsed_texts: Mapping[str, list[Token]]
+) -> Reading | None:
+    """As read_after_edit() where only items of one list may have changed, with the lengths of the unchanged *ends*."""
+    page, (head, tail) = before.outline, ends
+    index = bisect_right(before.spans, head, key=lambda span: span[0]) - 1
+    if page is None or index < 0 or len(before.body) - tail > before.spans[index][1]:
+        return None
+    node = before.blocks[index].nodes[0]
+    items = find_changed_items(page, index, node, head, tail)
+    if items is None:
+        return None
+    shift = len(body) - len(before.body)
+    changed_text = body[items.start : items.end + shift]
+    if _reaches_far(before, index, before.body[items.start : items.end], changed_text):
+        return None
+    now = outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts)
+    spare = before.spare - now.steps_used + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER
+    new_node = read_changed_items(page, index, node, items, now)
+    if new_node is None or spare < 0:
+        return None
+    (start, end), below = before.spans[index], before.spans[index + 1 :]
+    return Reading(
+        body,
+        [*before.spans[:index], (start, end + shift), *(_shift_span(span, shift) for span in below)],
+        [*before.blocks[:index], *blocks_of([new_node]), *before.blocks[index + 1 :]],
+        before.surroundings,
+        opaque=False,
+        spent=before.spent + now.steps_used,
         spare=spare,
     )
 

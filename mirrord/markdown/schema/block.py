@@ -6,10 +6,13 @@ from itertools import islice
 from operator import eq, is_
 from typing import Final, TypeVar
 
+import orjson
+
 from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
+_LISTS: Final = frozenset(["bulletList", "orderedList", "taskList"])
 HOLDERS: Final = BLOCKS - TEXTBLOCKS - {"codeBlock"}
 
 
@@ -76,12 +79,14 @@ class _Meaning:
     """
     The normal form and fingerprint that equal blocks share; None: not computed yet.
 
-    different: the last one that was compared with it and differs.
+    different: the last one that was compared with it and differs. items: of this list and of those that it was compared
+    with, the normal forms of items by their JSON; None: of no list.
     """
 
     node: Node | None = None
     text: str | None = None
     different: "_Meaning | None" = None
+    items: dict[bytes, Node] | None = None
 
 
 @dataclass(slots=True)
@@ -104,7 +109,8 @@ class Block:
             node = self.nodes[0]
             if len(self.nodes) != 1 or node["type"] in INLINE:
                 node = {"type": "paragraph", "content": list(self.nodes)}
-            self._meaning.node = normalize(node)
+            items = self._meaning.items
+            self._meaning.node = normalize(node) if items is None else _normalize_list(node, items)
         return self._meaning.node
 
     @property
@@ -120,8 +126,10 @@ class Block:
             return True
         if self._meaning.different is other._meaning:
             return False
-        if not self._is_equal_without_ids(other) and (self._differs_in_one_part(other) or not self._means(other)):
+        if not self._is_equal_without_ids(other) and (self._differs_in_parts(other) or not self._means(other)):
             self._meaning.different = other._meaning
+            if _is_list(self.nodes[0]) and _is_list(other.nodes[0]):
+                self._meaning.items = other._meaning.items = self._meaning.items or other._meaning.items or {}
             return False
         other._meaning = self._meaning
         return True
@@ -129,8 +137,8 @@ class Block:
     def _means(self, other: "Block") -> bool:
         return self.fingerprint == other.fingerprint
 
-    def _differs_in_one_part(self, other: "Block") -> bool:
-        return len(self.nodes) == len(other.nodes) == 1 and differ_in_one_part(self.nodes[0], other.nodes[0])
+    def _differs_in_parts(self, other: "Block") -> bool:
+        return len(self.nodes) == len(other.nodes) == 1 and differ_in_parts(self.nodes[0], other.nodes[0])
 
     def _is_equal_without_ids(self, other: "Block") -> bool:
         """Whether both are equal except for ids."""
@@ -162,22 +170,52 @@ class Block:
         return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
 
 
-def differ_in_one_part(node: Node, other: Node) -> bool:
+def differ_in_parts(node: Node, other: Node) -> bool:
     """
-    Whether all parts of two containers are equal but one, which differs in meaning.
+    Whether two containers differ in a way that a few of their parts show.
 
-    Then the containers differ, too; the normal forms of the equal parts, most of a long list, are not needed.
+    That is: all parts are equal but one, which differs in meaning; or both are lists, whose items normal forms neither
+    drop nor join, with different numbers of items or a first pair of items that differs in meaning. The normal forms of
+    the other parts, most of a long list, are not needed.
     """
     mine, theirs = children_of(node), children_of(other)
-    if node["type"] != other["type"] or node["type"] not in _PLAIN_HOLDERS or len(mine) != len(theirs):
+    if node["type"] != other["type"] or node["type"] not in _PLAIN_HOLDERS:
         return False
+    are_lists = _is_list(node) and _is_list(other)
+    if len(mine) != len(theirs):
+        return are_lists
     changed = [pair for pair in zip(mine, theirs, strict=True) if _without_ids(pair[0]) != _without_ids(pair[1])]
-    if len(changed) != 1 or not all(part["type"] in BLOCKS for part in changed[0]):
+    if not changed or not all(part["type"] in BLOCKS for part in changed[0]):
         return False
+    if len(changed) > 1:
+        return are_lists and len({fingerprint(normalize(part)) for part in changed[0]}) == 2
     if all(part["type"] in _PLAIN_HOLDERS for part in changed[0]):
-        return differ_in_one_part(*changed[0])
+        return differ_in_parts(*changed[0])
     meanings = {fingerprint(normalize(part)) for part in changed[0]}
     return len(meanings) == 2 and _EMPTY_MEANING not in meanings
+
+
+def _is_list(node: Node) -> bool:
+    """Whether *node* is a list and holds nothing but items."""
+    return node["type"] in _LISTS and all(child["type"] in ITEMS for child in node.get("content") or ())
+
+
+def _normalize_list(node: Node, known_items: dict[bytes, Node]) -> Node:
+    """The normal form of a list. known_items: those of its items that are known; it gets the others."""
+    result = normalize({**node, "content": []})
+    if content := [_normalize_item(item, known_items) for item in node.get("content") or ()]:
+        result["content"] = content
+    return result
+
+
+def _normalize_item(item: Node, known_items: dict[bytes, Node]) -> Node:
+    try:
+        key = orjson.dumps(_without_ids(item))
+    except orjson.JSONEncodeError:  # written by an app: a number too large, or nested too deep
+        return normalize(item)
+    if key not in known_items:
+        known_items[key] = normalize(item)
+    return known_items[key]
 
 
 def block_of(node: Node) -> Block:

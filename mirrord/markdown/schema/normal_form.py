@@ -89,7 +89,7 @@ def _with_ordered_marks(node: Node) -> Node:
     content, marks = node.get("content"), node.get("marks") or []
     if len(marks) < 2 and not (content and any("content" in child or "marks" in child for child in content)):
         return node
-    result: Node = {**node, "marks": sorted(marks, key=_mark_order)} if marks else {**node}
+    result: Node = {**node, "marks": sorted(marks, key=_mark_order)} if len(marks) > 1 else {**node}
     if content:
         result["content"] = [_with_ordered_marks(child) for child in content]
     return result
@@ -188,7 +188,9 @@ def _split_outer_space(content: Sequence[Node]) -> Iterator[Node]:
             yield child
         elif is_code(child):
             yield {**child, "text": child["text"].replace("\n", " ")}
-        elif match := _OUTER_SPACE.fullmatch(child["text"]):
+        elif (text := child["text"]) and not text[0].isspace() and not text[-1].isspace():
+            yield child
+        elif match := _OUTER_SPACE.fullmatch(text):
             for part in filter(None, match.groups()):
                 yield {**child, "text": part}
 
@@ -246,7 +248,10 @@ def _merge_texts(content: Sequence[Node]) -> list[Node]:
 
 def _is_marked_like(node: Node, other: Node) -> bool:
     mine, theirs = node.get("marks", []), other.get("marks", [])
-    return mine == theirs or sorted(mine, key=_mark_order) == sorted(theirs, key=_mark_order)
+    if mine == theirs:
+        return True
+    is_permuted = len(mine) == len(theirs) > 1
+    return is_permuted and sorted(mine, key=_mark_order) == sorted(theirs, key=_mark_order)
 
 
 def _trim(content: Sequence[Node]) -> list[Node]:

@@ -1,9 +1,8 @@
 """Items that go from one list to another inside the same list: their lines, which go along."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 from mirrord.errors import Damaged
 from mirrord.markdown.schema.block import Block
@@ -34,35 +33,38 @@ class MovedItems:
     def __init__(self, cut: SplitLines) -> None:
         """*cut*: into the items of the list."""
         self._cut = cut
+        self._read_items: dict[int, Mapping[str, ItemLines]] = {}
 
     @cached_property
-    def _fingerprints(self) -> frozenset[str]:
-        """Those of all items and blocks, without reading a line."""
-        return frozenset(chain.from_iterable(_fingerprints_in(part.node) for part in self._cut.parts))
+    def _parts_by_fingerprint(self) -> Mapping[str, int]:
+        """The last item that is, or holds, a block or an item with that fingerprint; no line is read for it."""
+        parts = enumerate(self._cut.parts)
+        return {meaning: number for number, part in parts for meaning in _fingerprints_in(part.node)}
 
-    @cached_property
-    def _items(self) -> Sequence[tuple[str, ItemLines]]:
-        return list(_items_in(self._cut, 0))
-
-    @cached_property
-    def _by_fingerprint(self) -> Mapping[str, ItemLines]:
-        return dict(self._items)
-
-    @cached_property
-    def _blocks(self) -> Mapping[str, Sequence[str]]:
-        cuts = [split_into_blocks(item.inner, self._cut.surroundings) for _, item in self._items]
-        return {part.block.fingerprint: cut.lines[part.start : part.end] for cut in cuts for part in cut.parts}
+    def _items_near(self, meaning: str) -> Mapping[str, ItemLines]:
+        """The item of the list that is or holds something with that *meaning*, and the items in it, by fingerprint."""
+        number = self._parts_by_fingerprint.get(meaning)
+        if number is None:
+            return {}
+        if number not in self._read_items:
+            self._read_items[number] = dict(
+                _items_in(replace(self._cut, parts=self._cut.parts[number : number + 1]), 0)
+            )
+        return self._read_items[number]
 
     def find(self, item: Node) -> ItemLines | None:
         """The lines that such an item has in the old list; None: there is none like it."""
         key = fingerprint(item)
-        return self._by_fingerprint.get(key) if key in self._fingerprints else None
+        return self._items_near(key).get(key)
 
     def lines_of(self, block: Block) -> list[Line]:
         """The lines that such a block has in an item of the old list; empty if none has one."""
-        if block.fingerprint not in self._fingerprints:
-            return []
-        return [Line(line) for line in self._blocks.get(block.fingerprint, ())]
+        for item in self._items_near(block.fingerprint).values():
+            cut = split_into_blocks(item.inner, self._cut.surroundings)
+            for part in cut.parts:
+                if part.block.fingerprint == block.fingerprint:
+                    return [Line(line) for line in cut.lines[part.start : part.end]]
+        return []
 
     def lines_of_list(self, node: Node) -> list[Line]:
         """The lines of a new list of such items; empty if some of its items are new, or numbered."""

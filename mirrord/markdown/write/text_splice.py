@@ -111,6 +111,9 @@ def _has_moved(changed: Sequence[tuple[Node, Node]]) -> bool:
     """Whether one of the new blocks was another one of the old before: it takes its lines along."""
     if len(changed) < 2:
         return False
+    old_meanings = {fingerprint(node) for node in without_ids([before for before, _ in changed])}
+    if any(fingerprint(node) in old_meanings for node in without_ids([after for _, after in changed])):
+        return True  # as most moves show without normal forms
     meanings = {fingerprint(normalize(before)) for before, _ in changed}
     return any(fingerprint(normalize(after)) in meanings for _, after in changed)
 

@@ -1,13 +1,14 @@
 """Whether two blocks differ is found without the normal forms of what is equal in them, and never wrongly."""
 
 from copy import deepcopy
+from operator import is_
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.schema.block import Block, differ_in_one_part, with_id
+from mirrord.markdown.schema.block import Block, differ_in_parts, with_id
 from mirrord.markdown.schema.document import Document, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from tests.unit.codec.documents import documents
@@ -22,8 +23,27 @@ def parts_of(node: Node) -> list[Node]:
 def test_a_list_with_another_word_differs_in_one_part() -> None:
     old, new = (read_document(text)["content"][0] for text in (LIST, LIST.replace("c", "x")))
 
-    assert differ_in_one_part(old, with_id(new, "1"))
-    assert not differ_in_one_part(old, deepcopy(old))
+    assert differ_in_parts(old, with_id(new, "1"))
+    assert not differ_in_parts(old, deepcopy(old))
+
+
+def test_lists_with_other_items_differ_and_share_the_normal_forms_of_the_equal_ones() -> None:
+    old, new = (read_document(text)["content"][0] for text in (LIST, "- x\n" + LIST))
+    assert differ_in_parts(old, new)
+    before, after = Block((old,)), Block((with_id(new, "1"),))
+    assert not before.means_same_as(after)
+    assert (before.normal_form, after.normal_form) == (normalize(old), normalize(new))
+    assert all(map(is_, before.normal_form["content"], after.normal_form["content"][1:]))
+
+
+def test_lists_that_differ_in_their_spelling_alone_mean_the_same() -> None:
+    old = read_document(LIST)["content"][0]
+    new = deepcopy(old)
+    for item in (new["content"][0], new["content"][2]):
+        text = item["content"][0]["content"][0]["text"]
+        item["content"][0]["content"] = [{"type": "text", "text": f" {text}"}, {"type": "text", "text": " "}]
+    assert not differ_in_parts(old, new)
+    assert Block((old,)).means_same_as(Block((new,)))
 
 
 def test_an_alignment_that_the_header_gives_is_no_difference() -> None:
@@ -31,15 +51,15 @@ def test_an_alignment_that_the_header_gives_is_no_difference() -> None:
     bare = deepcopy(table)
     del bare["content"][1]["content"][0]["attrs"]
 
-    assert not differ_in_one_part(table, bare)
+    assert not differ_in_parts(table, bare)
     assert Block((table,)).means_same_as(Block((bare,)))
 
 
 @given(documents, st.integers(0, 2**32))
 @settings(max_examples=100)
-def test_containers_that_differ_in_one_part_differ_in_meaning(document: Document, seed: int) -> None:
+def test_containers_that_differ_in_parts_differ_in_meaning(document: Document, seed: int) -> None:
     chance, changed = Random(seed), deepcopy(document)
     chance.choice(parts_of(changed))["content"] = chance.choice([[], [{"type": "paragraph"}], [{"type": "hardBreak"}]])
     for old, new in zip(document.get("content", []), changed.get("content", []), strict=False):
-        if differ_in_one_part(old, new):
+        if differ_in_parts(old, new):
             assert fingerprint(normalize(old)) != fingerprint(normalize(new))

@@ -66,6 +66,38 @@ def test_any_cut_and_any_insertion_is_read_as_the_whole_page_is(body: str, data:
     check(body, body[:start] + data.draw(st.one_of(st.just(""), markdown)) + body[end:])
 
 
+_item_line = st.one_of(st.sampled_from(_LINES), fragments, st.just(""), st.just("  - x"), st.just("  > - y"))
+_item = st.tuples(
+    st.sampled_from(["- ", "- ", "- ", "- ", "-   ", "- [ ] ", " - ", "* ", "1. "]),
+    st.lists(_item_line, min_size=1, max_size=3).map("\n  ".join),
+    st.sampled_from(["\n", "\n", "\n", "\n\n", "\r\n"]),
+).map("".join)
+_items = st.lists(_item, min_size=1, max_size=6).map("".join)
+
+
+@given(_items, _items, _items, st.one_of(_items, _item_line, st.just("")), st.sampled_from(["", _PLAIN]))
+@settings(max_examples=400)
+@example("- a\n- b\n", "- c\n", "- d\n- e\n", "- c\n\n", _PLAIN)
+@example("- [ ] a\n- [ ] b\n", "- c\n", "- [ ] d\n- [ ] e\n", "- [ ] c\n", "")
+@example("- a\n- b\n", "- c\n", "- d\n- e\n", "- [ ] c\n", "")
+@example("- a\n- b | c\n", "- c\n", "- d\n- e\n", "|---|---|\n", "")
+@example("1. a\n2. b\n", "3. c\n", "4. d\n5. e\n", "3) c\n", _PLAIN)
+@example("- a\n- b\n", "- <!-- c\n", "- d -->\n- e\n", "- c\n", _PLAIN)
+def test_an_edit_in_a_list_is_read_as_the_whole_page_is(above: str, old: str, below: str, new: str, tail: str) -> None:
+    check(tail + above + old + below + "\n" + tail, tail + above + new + below + "\n" + tail)
+
+
+def test_of_a_long_list_only_the_items_beside_an_edit_are_read_again() -> None:
+    items = [f"- item {number}\n  - inside {number}\n" for number in range(50)]
+    before = read_whole(_PLAIN + "".join(items))
+    after = read_after_edit(before, _PLAIN + "".join([*items[:20], "- other\n", *items[21:]]))
+
+    assert after is not None
+    old, new = (reading.blocks[-1].nodes[0]["content"] for reading in (before, after))
+    assert [number for number in range(50) if old[number] is not new[number]] == [20]
+    same(after, after.body)
+
+
 def _edited(body: str, chance: random.Random) -> str:
     """*body* after something people, editors or machines do to a line."""
     written = body.splitlines(keepends=True) or [""]
