@@ -25,6 +25,7 @@ from mirrord.markdown.write.moved_items import MovedItems
 RearrangeContent = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 
 _NUMBER = re.compile(r"\d+")
+_ITEM_SIGN = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]|\Z)")
 _OPENING_FENCE = re.compile(r"`{3,}[^`]*$|~{3,}")
 
 
@@ -151,6 +152,8 @@ def _rewrite_item(cut: SplitLines, item: Node, old: int | None, marker: Marker, 
     frame = frame_of_item(cut.lines[part.start : part.end], old_marker)
     before = _content_without_box(part.node)
     lines = _place_beside_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
+    if not marker.box and lines and 0 not in (lines[0].at, lines[0].replaced) and _ITEM_SIGN.match(lines[0].text):
+        lines = [Line(""), *lines]  # the sign of an item without a text of its own stands alone
     result = frame.wrap_content(lines) if old_marker == marker else replace_marker(frame, lines, marker)
     return [line.shifted(part.start) for line in result]
 

@@ -37,6 +37,9 @@ def outdent(document: Document, at: int) -> None:
         ("- a\n  - b\n- [u](u)\n", 1, "- a\n  - b\n  - [u](u)\n"),
         ("- a\n- b\n  ```\n  x\n  ```\n", 1, "- a\n  - b\n    ```\n    x\n    ```\n"),
         ("- a\n- b\n  * __c__\n- d\n", 1, "- a\n  - b\n    * __c__\n- d\n"),
+        ("-\n- b\n- d\n", 1, "-\n  - b\n- d\n"),
+        ("*\n* b\n", 1, "*\n  * b\n"),
+        ("1.\n2. b\n", 1, "1.\n   1. b\n"),
     ],
 )
 def test_an_indented_item_keeps_its_spelling(text: str, at: int, written: str) -> None:
