@@ -31,6 +31,7 @@ from mirrord.web import (
     review_api,
     search_api,
     tenant_status,
+    tree_control,
 )
 from mirrord.web.accounts import account_sign_in
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
@@ -142,6 +143,9 @@ def _api_routes() -> list[BaseRoute]:
         _write_route("/notices", tenant_status.read_notices),
         _write_route("/halts/{number}", tenant_status.decide_halt),
         _write_route("/conflicts/{number}", tenant_status.resolve_conflict),
+        _costly_route("/local-tree", tree_control.show_tree),
+        _write_route("/local-tree/pause", tree_control.change_pause),
+        _write_route("/local-tree/ignore", tree_control.put_ignore, "PUT"),
         *_review_routes(),
         _quick_route(page, page_api.show_page),
         _quick_route(f"{page}/version", page_api.show_version),

@@ -27,7 +27,7 @@ class ConsolePlace:
     The location of the console. port 0: any free one. data: the data directory, which contains its key.
 
     hosts: accepted host names in addition to those of loopback. links: what the daemon does with links of moved pages.
-    accounts: where people sign in besides by links.
+    accounts: where people sign in besides by links. trees: the directory of the trees of this machine.
     """
 
     port: int
@@ -35,6 +35,7 @@ class ConsolePlace:
     hosts: Collection[str] = ()
     links: LinkRule = LinkRule.TOOLS
     accounts: AccountIssuer | None = None
+    trees: Path | None = None
 
 
 def url_of(port: int) -> str:
@@ -77,7 +78,7 @@ async def serve_console(
             return await tenant_rows.load_tenants(directory)  # an app's role sees only one tenant at a time
 
         application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
-        application.state.desk.links = place.links
+        application.state.desk.links, application.state.desk.trees = place.links, place.trees
         if place.accounts is not None:
             application.state.desk.accounts = AccountDesk(OpenIdIssuer(place.accounts))
         await serve(application, (HOST, place.port), stop, announce)

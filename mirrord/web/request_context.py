@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -42,7 +43,7 @@ class AppContext:
     database: as mirrord_app, a small separate pool, so that synchronization does not wait for the console.
     tenants: returns all tenants by name. stop: set when the server ends; ends the streams. A new tenant becomes known
     after some seconds. links: what the daemon does with links of moved pages.
-    accounts: where people sign in besides by links.
+    accounts: where people sign in besides by links. trees: the directory of the trees on this machine; None: none.
     """
 
     database: Database
@@ -52,6 +53,7 @@ class AppContext:
     stop: asyncio.Event
     links: LinkRule = LinkRule.TOOLS
     accounts: AccountDesk | None = None
+    trees: Path | None = None
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
     account_rate: RateLimit = field(default_factory=lambda: RateLimit(60))

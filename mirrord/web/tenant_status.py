@@ -52,17 +52,22 @@ async def show_status(request: Request) -> Response:
             "counts": asdict(counts),
             "mirrors": [_facts(visit, row) for row in rows],
             "events": [asdict(row) for row in recent],
-            "problems": [_problem_facts(row) for row in problems[:_MAX_ROWS]],
+            "problems": [_problem_facts(visit, row) for row in problems[:_MAX_ROWS]],
             "to_disk": request.app.state.live.to_disk(visit.tenant),
         }
     )
 
 
 def _facts(visit: Visit, mirror: Mirror) -> dict[str, Any]:
-    """The facts of a mirror. Only who sees all tenants sees its host and path."""
-    hidden = set() if visit.session.sees_all else {"host", "root", "holder"}
-    return {name: None if name in hidden else value for name, value in asdict(mirror).items()}
+    """The facts of a mirror. Only who sees all tenants sees its host and path, which the reason of a stop names, too."""
+    facts = asdict(mirror)
+    if not visit.session.sees_all:
+        facts |= {"host": None, "root": None, "holder": None}
+        facts["stopped"] = None if mirror.stopped is None else _STOPPED
+    return facts
 
+
+_STOPPED = "Files and pages are not brought together at the moment; an operator sees why."
 
 TENANTS_PER_ANSWER = 50  # tenants per answer: the list may have hundreds
 
@@ -115,7 +120,7 @@ async def list_waiting(request: Request) -> Response:
                 answer["halts"].append(_halt_facts(halt, paths))
         answer["conflicts"] = await conflict_writer.load_conflicts(connection, tenant)
         answer["problems"] = [
-            _problem_facts(row) for row in (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
+            _problem_facts(visit, row) for row in (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
         ]
         answer["notices"] = [
             _notice_facts(row) for row in (await approval_rows.load_notices(connection, tenant))[:_MAX_ROWS]
@@ -153,8 +158,10 @@ def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
     }
 
 
-def _problem_facts(problem: Problem) -> dict[str, Any]:
-    facts = {"path": problem.path, "code": problem.code, "sentence": problem.sentence, "page": problem.entry}
+def _problem_facts(visit: Visit, problem: Problem) -> dict[str, Any]:
+    is_hidden = problem.code == "root" and not visit.session.sees_all
+    sentence = _STOPPED if is_hidden else problem.sentence
+    facts = {"path": problem.path, "code": problem.code, "sentence": sentence, "page": problem.entry}
     return {**facts, "remedy": REMEDIES.get(problem.code, "")}
 
 

@@ -1,13 +1,14 @@
 """The views of an operator in a real browser: files with problems, events with their pages, what each author did."""
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from mirrord.domain.problem_advice import REMEDIES
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, ready
+from tests.console.people import PATIENCE, Person, follow, ready
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
+from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,3 +53,68 @@ async def test_events_lead_to_their_pages_and_change_sets_are_listed_by_author(
     await reader.page.reload()
 
     await expect(lists.get_by_role("listitem").filter(has_text="agent second")).to_have_count(0)
+
+
+async def operator(console: Console, browser: Browser) -> Person:
+    """Somebody who sees all tenants, at the status of this one."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    await follow(page, console.mirrord.run("console", "link").stdout.strip())
+    decider = Person(context, page, console.url, console.mirrord)
+    await look_at(decider, "status")
+    return decider
+
+
+async def test_an_operator_pauses_a_tenant_and_everybody_sees_that_it_is_stopped(
+    console: Console, browser: Browser, person: NewPerson
+) -> None:
+    decider = await operator(console, browser)
+    await decider.page.get_by_role("button", name="Pause", exact=True).click()
+    await expect(decider.page.locator(".standing").first).to_contain_text("stopped", timeout=PATIENCE)
+    await expect(decider.page.get_by_text(f"remove {console.mirrord.root}").first).to_be_visible(timeout=PATIENCE)
+    save(console.mirrord.file("During the pause.md"), "text\n")
+    guest = await person()
+    await look_at(guest, "status")
+    await expect(guest.page.locator(".standing").first).to_contain_text("stopped", timeout=PATIENCE)
+    await expect(guest.page.get_by_text(str(console.mirrord.root))).to_have_count(0)
+    await expect(guest.page.get_by_role("button", name="Resume")).to_have_count(0)
+    assert console.mirrord.page("During the pause.md") is None
+    await decider.page.get_by_role("button", name="Resume").click()
+    eventually(lambda: console.mirrord.page("During the pause.md"), "the page of the file from the pause")
+
+    await expect(decider.page.locator(".standing").first).not_to_contain_text("stopped", timeout=PATIENCE)
+    assert not console.mirrord.file("PAUSE").exists()
+    await decider.context.close()
+
+
+async def test_an_operator_settles_which_files_stay_out_and_overwrites_no_other_text(
+    console: Console, browser: Browser
+) -> None:
+    patterns = console.mirrord.file(".mirrorignore")
+    before = patterns.read_text()
+    decider = await operator(console, browser)
+    field = decider.page.get_by_role("textbox", name="Files that stay out")
+    await expect(field).to_have_value(before, timeout=PATIENCE)
+    await field.fill("!\n")
+    await decider.page.get_by_role("button", name="Save").click()
+    await expect(decider.page.locator("#told")).to_contain_text("cannot be understood", timeout=PATIENCE)
+    assert patterns.read_text() == before
+    await field.fill("Kept out*\n")
+    await decider.page.get_by_role("button", name="Save").click()
+    await expect(decider.page.locator("#told")).to_contain_text("Saved", timeout=PATIENCE)
+    assert patterns.read_text() == "Kept out*\n"
+    save(console.mirrord.file("Kept out.md"), "text\n")
+    save(console.mirrord.file("Taken in.md"), "text\n")
+    eventually(lambda: console.mirrord.page("Taken in.md"), "the other file to be a page")
+    assert console.mirrord.page("Kept out.md") is None
+    save(patterns, "*.bak\n")
+    await field.fill("Kept out*\n*.tmp\n")
+    await decider.page.get_by_role("button", name="Save").click()
+    await expect(decider.page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible(timeout=PATIENCE)
+    assert patterns.read_text() == "*.bak\n"
+    await decider.page.get_by_role("button", name="Save").click()
+    eventually(lambda: patterns.read_text() == "Kept out*\n*.tmp\n", "the patterns after both were seen")
+
+    save(patterns, before)
+    console.mirrord.file("Kept out.md").unlink()
+    await decider.context.close()

@@ -42,6 +42,8 @@ WRITES: tuple[tuple[str, str, Any], ...] = (
     ("PATCH", "pages/{page}", {"version": 1, "properties": {"tags": ["taken"]}}),
     ("POST", "pages/{page}/duplicate", {}),
     ("POST", "daily", {"date": "2026-01-31"}),
+    ("POST", "local-tree/pause", {"paused": True}),
+    ("PUT", "local-tree/ignore", {"ignore": "*.md", "digest": None}),
     ("POST", "approvals", {"ids": [], "approve": True, "reason": None}),
     ("POST", "notices", {"ids": []}),
     ("POST", "halts/1", {"decision": "apply"}),
@@ -424,6 +426,14 @@ def test_who_sees_one_tenant_decides_about_no_requests_and_halts(ada: Browser) -
     request = {"ids": [str(uuid4())], "approve": True, "reason": None}
     assert ada.ask("POST", "/t/demo/api/approvals", request).status == 403
     assert ada.ask("POST", "/t/demo/api/halts/1", {"decision": "apply"}).status == 403
+
+
+def test_who_sees_one_tenant_neither_sees_nor_settles_what_is_of_its_tree(ada: Browser, console: Console) -> None:
+    tree = "/t/demo/api/local-tree"
+    assert ada.ask("GET", tree).status == 403
+    assert ada.ask("POST", f"{tree}/pause", {"paused": True}).status == 403
+    assert ada.ask("PUT", f"{tree}/ignore", {"ignore": "*", "digest": None}).status == 403
+    assert not console.mirrord.file("PAUSE").exists()
 
 
 @pytest.mark.parametrize("after", ["", "?after=", "?after=demo", "?after=a&tenant=rival", "?after=%00"])

@@ -82,7 +82,8 @@ async def _serve_console(config: Config, port: int) -> None:
     async with app.running_postgres(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
-            place = ConsolePlace(port, config.data, config.console.hosts, config.links, config.console.accounts)
+            settings = config.console
+            place = ConsolePlace(port, config.data, settings.hosts, config.links, settings.accounts, config.mirror)
             await serve_console(place, postgres.session_dsn, gate, stop, announce)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

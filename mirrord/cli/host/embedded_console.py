@@ -34,7 +34,9 @@ class DaemonConsole:
         try:
             gate = self._gate = Gate(daemon.config.data)
             config = daemon.config
-            place = ConsolePlace(settings.port, config.data, settings.hosts, config.links, settings.accounts)
+            place = ConsolePlace(
+                settings.port, config.data, settings.hosts, config.links, settings.accounts, config.mirror
+            )
             await serve_console(place, daemon.postgres.session_dsn, gate, daemon.stop, self._announce)
         except UserError as error:
             daemon.degraded["console"] = f"The console is not served: {error}"

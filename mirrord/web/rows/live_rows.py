@@ -76,7 +76,9 @@ SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(),
        (SELECT coalesce(sum(cardinality(h.entries)), 0) FROM mirrord.halt AS h
          WHERE h.tenant_id = m.tenant_id AND h.mirror_id = m.id AND h.closed_at IS NULL),
        (SELECT count(DISTINCT t.path) FROM mirrord.problem AS t
-         WHERE t.tenant_id = m.tenant_id AND t.mirror_id = m.id AND t.path <> '')
+         WHERE t.tenant_id = m.tenant_id AND t.mirror_id = m.id AND t.path <> ''),
+       (SELECT t.sentence FROM mirrord.problem AS t
+         WHERE t.tenant_id = m.tenant_id AND t.mirror_id = m.id AND t.path = '' AND t.code = 'root')
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() ORDER BY m.expires_at DESC LIMIT 20"""
 _STANDING = """
 SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq || coalesce(m.state::text, ''), ' '
@@ -95,7 +97,8 @@ class Mirror:
 
     behind: the number of entries changed since its last acknowledgement. state: of its daemon, as described in
     docs/rows.md; None: no daemon is running, or it has not reported yet. halted: the number of entries that wait for a
-    decision about their deletion. problems: the number of paths that are listed as problems.
+    decision about their deletion. problems: the number of paths that are listed as problems. stopped: why nothing is
+    synced, such as a pause; None: something is.
     """
 
     id: UUID
@@ -109,6 +112,7 @@ class Mirror:
     state: dict[str, Any] | None
     halted: int
     problems: int
+    stopped: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ function queue({ waits, since }) {
 }
 
 /** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
-function standing({ behind, halted, problems, is_held, state }) {
+function standing({ behind, halted, problems, is_held, state, stopped }) {
+  if (is_held && stopped) return STATUS.stopped;
   if (halted) return STATUS.toDecide(many(halted, "deletion"));
   if (behind) return STATUS.behind(many(behind, "change"));
   if (!is_held) return STATUS.wasInSync;
@@ -49,6 +50,7 @@ function standing({ behind, halted, problems, is_held, state }) {
 function mirror(one) {
   const held = one.is_held ? STATUS.active : STATUS.inactive(moment(one.until));
   const facts = make("p", { class: "standing" }, `${held}; ${standing(one)}.`);
+  const why = one.is_held && one.stopped ? make("p", { class: "problem" }, one.stopped) : null;
   const { state } = one;
   const said = state
     ? [
@@ -57,7 +59,7 @@ function mirror(one) {
         ...Object.keys(STATUS.ways).map((way) => latency(one.id, way, state[way])),
       ]
     : [];
-  return make("li", { class: "card" }, make("h3", {}, one.root ? `${one.host}: ${one.root}` : KINDS[one.kind] ?? one.kind), facts, ...said);
+  return make("li", { class: "card" }, make("h3", {}, one.root ? `${one.host}: ${one.root}` : KINDS[one.kind] ?? one.kind), facts, why, ...said);
 }
 
 /** All of them; those at work come first. */

@@ -4,6 +4,7 @@ import { problemCard } from "../elements/problems.js";
 import { pace, sparkline } from "../elements/sparkline.js";
 import { getFor, href } from "../server/api.js";
 import { EVENTS, STATUS } from "../words.js";
+import { localTree } from "./local_tree.js";
 import { mirrors } from "./mirrors.js";
 
 const AGAIN = 1000; // ms between two requests, if anything changes
@@ -57,8 +58,15 @@ export function start(signal) {
     for (const one of parts) one.show(found);
     if (!place.contains(parts[0].section)) place.replaceChildren(...parts.map((one) => one.section));
   };
+  const showTree = async () => {
+    const section = await localTree();
+    if (section && !signal.aborted) place.append(section);
+  };
   let waiting = null;
   const soon = () => (waiting ??= setTimeout(() => ((waiting = null), trying(show)), AGAIN));
   for (const name of ["live:page", "live:attention", "live:mirrors"]) window.addEventListener(name, soon, { signal });
-  return trying(show);
+  return trying(async () => {
+    await show();
+    await showTree();
+  });
 }
