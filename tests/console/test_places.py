@@ -317,3 +317,25 @@ async def test_times_are_told_to_the_minute_and_without_the_day_of_today(person:
         "Feb 3, 5:05 PM",
         "Dec 31, 2025, 12:00 AM",
     ]
+
+
+async def test_a_dialog_ends_beside_it_and_names_what_it_takes_away(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Asked about.md"), "text\n")
+    reader = await person()
+    page = await reader.open("Asked about.md")
+    await ready(reader)
+    delete = reader.page.get_by_role("button", name="Delete", exact=True)
+    dialog = reader.page.get_by_role("dialog")
+    await delete.click()
+    await expect(dialog).to_contain_text("Asked about", timeout=PATIENCE)
+    action = dialog.get_by_role("button", name="Delete")
+    colours = "one => [getComputedStyle(one).color, getComputedStyle(one).backgroundColor]"
+    assert await action.evaluate(colours) != await dialog.get_by_role("button", name="Cancel").evaluate(colours)
+    await reader.page.mouse.click(2, 2)
+    await expect(dialog).to_have_count(0, timeout=PATIENCE)
+    await expect(delete).to_be_focused()
+    await delete.click()
+    await dialog.get_by_role("button", name="Delete").click()
+    await reader.page.wait_for_url("**/trash", timeout=PATIENCE)
+
+    assert (await reader.page.get_by_role("link", name="Asked about").get_attribute("href") or "").endswith(str(page))

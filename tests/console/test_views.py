@@ -323,6 +323,7 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
         ("Current page", "the row\n"),
     ):
         await expect(card.get_by_label(title)).to_have_text(text, timeout=PATIENCE)
+    await expect(card.get_by_label("Current page").locator("mark")).to_have_text("the row\n")
     await card.get_by_text("Edit and use the merged text").click()
     await card.get_by_role("textbox", name="The merged text").fill("both of them\n")
     await card.get_by_role("button", name="Use the merged text").click()

@@ -1,0 +1,42 @@
+"""The words of the console are those of people: no commands where buttons stand, no names from the code."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import mirrord.web
+
+WEB = Path(mirrord.web.__file__).parent
+SCRIPTS = ("static/words.js", "client/src/words.ts")
+COMMENT = re.compile(r"(?s:/\*.*?\*/)|(?<!\S)//\s.*$", re.MULTILINE)
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`|\'((?:[^\'\\\n]|\\.)*)\'')
+INSERTED = re.compile(r"\$\{[^}]*\}")
+INTERNAL = re.compile(
+    r"\b[a-z]+_[a-z_]+\b|\b(?!LaTeX|GitHub|TipTap)[A-Z][a-z]+[A-Z]\w*|\bmirrord (?!runs |here|to )[a-z]|--[a-z]"
+)
+
+
+def words_of(name: str) -> list[str]:
+    """All texts of a module of words, without what is inserted."""
+    text = COMMENT.sub("", (WEB / name).read_text(encoding="utf-8"))
+    return [INSERTED.sub("", "".join(parts)) for parts in LITERAL.findall(text)]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_words_of_scripts_name_nothing_internal(name: str) -> None:
+    words = words_of(name)
+    assert len(words) > 30
+    assert [word for word in words if INTERNAL.search(word)] == []
+
+
+def test_words_of_templates_name_nothing_internal() -> None:
+    words = json.loads((WEB / "templates" / "words.json").read_text(encoding="utf-8"))
+    assert len(words) > 30
+    assert [word for word in words.values() if INTERNAL.search(str(word))] == []
+
+
+@pytest.mark.parametrize("word", ["PageWritten", "create_folder", "see `mirrord conflicts show 3`", "try --port"])
+def test_a_word_from_the_code_is_found(word: str) -> None:
+    assert INTERNAL.search(word)
