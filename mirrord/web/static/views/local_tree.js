@@ -45,5 +45,5 @@ function ignoring({ ignore, digest }) {
     }
   };
   const parts = [make("p", { class: "hint" }, STATUS.ignoreHint), theirs, field];
-  return [make("h3", {}, STATUS.ignore), ...parts, make("p", {}, button(STATUS.save, () => trying(save), { class: "main" }))];
+  return [make("h2", {}, STATUS.ignore), ...parts, make("p", {}, button(STATUS.save, () => trying(save), { class: "main" }))];
 }

@@ -60,7 +60,7 @@ export function start(signal) {
   };
   const showTree = async () => {
     const section = await localTree();
-    if (section && !signal.aborted) place.append(section);
+    if (section && !signal.aborted) parts[1].section.after(section); // beside the mirrors, which it stops
   };
   let waiting = null;
   const soon = () => (waiting ??= setTimeout(() => ((waiting = null), trying(show)), AGAIN));
