@@ -59,7 +59,7 @@ async def show_status(request: Request) -> Response:
 
 
 def _facts(visit: Visit, mirror: Mirror) -> dict[str, Any]:
-    """The facts of a mirror. Only who sees all tenants sees its host and path, which the reason of a stop names, too."""
+    """The facts of a mirror. Only who sees all tenants sees its host and path; the reason of a stop names them."""
     facts = asdict(mirror)
     if not visit.session.sees_all:
         facts |= {"host": None, "root": None, "holder": None}
