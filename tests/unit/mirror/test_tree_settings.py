@@ -49,10 +49,10 @@ def _umask() -> int:
 def test_patterns_that_changed_since_they_were_read_stay(tree: Tree, root: Path, before: bytes | None) -> None:
     if before is not None:
         (root / ".mirrorignore").write_bytes(before)
-    shown = read_ignore_text(tree).digest
+    read_digest = read_ignore_text(tree).digest
     (root / ".mirrorignore").write_bytes(b"newer\n")
     with pytest.raises(Stale, match="meanwhile"):
-        write_ignore_text(tree, "mine\n", shown)
+        write_ignore_text(tree, "mine\n", read_digest)
     assert (root / ".mirrorignore").read_bytes() == b"newer\n"
     assert [path.name for path in root.iterdir()] == [".mirrorignore"]
 
@@ -63,7 +63,7 @@ def test_a_save_between_the_check_and_the_write_stays(
 ) -> None:
     if before is not None:
         (root / ".mirrorignore").write_bytes(before)
-    shown = read_ignore_text(tree).digest
+    read_digest = read_ignore_text(tree).digest
     fsync = kernel.fsync
 
     def save_first(descriptor: int) -> None:
@@ -74,7 +74,7 @@ def test_a_save_between_the_check_and_the_write_stays(
 
     monkeypatch.setattr(kernel, "fsync", save_first)
     with pytest.raises(Stale, match="meanwhile"):
-        write_ignore_text(tree, "mine\n", shown)
+        write_ignore_text(tree, "mine\n", read_digest)
     assert (root / ".mirrorignore").read_bytes() == b"saved in between\n"
     assert [path.name for path in root.iterdir()] == [".mirrorignore"]
 
