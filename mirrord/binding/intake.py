@@ -14,7 +14,7 @@ from mirrord.binding.pass_state import AppSource, PassState
 from mirrord.binding.row_decision import Act, BoundEntry, decide_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
-from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, EntryRow
 from mirrord.db.bindings.bound_pages import PageWrite
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import Connection
@@ -25,7 +25,7 @@ from mirrord.errors import Damaged, Stale
 REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
 
 
-def actor_name_of(binding: BindingRow) -> str:
+def actor_name_of(binding: BindingRow | DueBinding) -> str:
     """The name of the author of what *binding* writes."""
     return f"binding {binding.name}"
 

@@ -1,10 +1,11 @@
 """One pass of a binding, which is one transaction: what changed in the app and in its pages is carried over."""
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from mirrord.binding.app_checks import describe_changes, load_fingerprint
+from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
 from mirrord.binding.bound_sql import MAX_ROWS, app_statements, trigger_of, watched_tables
 from mirrord.binding.intake import ROW, Intake, actor_name_of
 from mirrord.binding.mapping import Mapping, Watch
@@ -14,7 +15,7 @@ from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
 from mirrord.db.content import dialect_rows
-from mirrord.db.database import Connection, Database, set_actor, set_tenant
+from mirrord.db.database import Connection, Database
 from mirrord.domain.dialect import Dialect
 from mirrord.errors import Halted
 from mirrord.sync.decisions.guard import check_all, weigh_deletions
@@ -81,32 +82,40 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         Stale: a page changed meanwhile; try again.
     """
     async with database.connection() as connection:
-        await set_tenant(connection, order.due.tenant)
-        binding = await binding_rows.lock_binding(connection, order.due.tenant, order.due.id)
-        if binding is None:
+        locked = await binding_rows.lock_binding(connection, order.due, actor_name_of(order.due))
+        if locked is None:
             return PassReport(comparison=order.comparison, place=order.place)
-        await set_actor(connection, {"kind": "app", "name": actor_name_of(binding)})
-        dialect = await dialect_rows.load_dialect(connection, binding.tenant)
-        source = source_of(binding, order.tenant, dialect)
-        seq = await binding_rows.load_seq(connection, binding.tenant)
-        queued = await binding_rows.take_changes(connection, binding, MAX_ROWS)
-        changed_pages, place = await binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS)
-        ids = queued | changed_pages
-        if ids:  # it may be what the others wait for
-            ids |= await binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED)
-        await _check_tables(connection, binding, source.mapping)
-        comparison = order.comparison
-        if comparison is not None:
-            different, comparison = await _next_different(connection, binding, source, comparison)
-            ids |= different
-        report = await _carry_rows(connection, binding, source, ids, order)
+        return await _work_on(connection, *locked, order)
+
+
+async def _work_on(connection: Connection, binding: BindingRow, seq: int, order: PassOrder) -> PassReport:
+    """The pass of a locked binding. seq: of the tenant's last change in the feed."""
+    mapping, comparison = _parsed(binding.mapping), order.comparison
+    async with connection.pipeline():
+        queued, (changed_pages, place), troubled, fingerprint, dialect = await asyncio.gather(  # sent together
+            binding_rows.take_changes(connection, binding, MAX_ROWS),
+            binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS),
+            binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED),
+            load_fingerprint(connection, mapping),
+            dialect_rows.load_dialect(connection, binding.tenant),
+        )
+    source = source_of(binding, order.tenant, dialect)
+    _check_tables(binding, fingerprint)
+    ids = queued | changed_pages
+    if ids:  # it may be what the others wait for
+        ids |= troubled
+    if comparison is not None:
+        different, comparison = await _next_different(connection, binding, source, comparison)
+        ids |= different
+    report = await _carry_rows(connection, binding, source, ids, order)
+    async with connection.pipeline():
         if place is None and not report.leaves_pages:
             await binding_rows.store_seq(connection, binding, seq)
         await binding_rows.add_changes(connection, binding, report.later)
-        if comparison is not None and comparison.is_complete:
-            sentence = await _missing_triggers(connection, binding, source.mapping)
-            await binding_rows.note_comparison(connection, binding, sentence)
-            comparison = None
+    if comparison is not None and comparison.is_complete:
+        sentence = await _missing_triggers(connection, binding, source.mapping)
+        await binding_rows.note_comparison(connection, binding, sentence)
+        comparison = None
     waits = bool(report.later) or report.waits
     has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
     has_more = has_more or (report.leaves_pages and not waits)
@@ -143,9 +152,9 @@ async def _weigh_losses(connection: Connection, binding: BindingRow, source: App
         raise Halted(f"{alarm.sentence} If they are meant, run `mirrord bind resume {binding.name} --deletions`.")
 
 
-async def _check_tables(connection: Connection, binding: BindingRow, mapping: Mapping) -> None:
+def _check_tables(binding: BindingRow, fingerprint: Fingerprint) -> None:
     """Raise Halted if the tables of the app changed since the binding was added or resumed."""
-    changes = describe_changes(binding.fingerprint, await load_fingerprint(connection, mapping))
+    changes = describe_changes(binding.fingerprint, fingerprint)
     if changes:
         raise Halted(
             f"The tables of the app changed: {' '.join(changes)} Pages stay as they are. Run `mirrord bind check` with "

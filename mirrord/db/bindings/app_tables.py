@@ -17,11 +17,11 @@ async def load_rows(
         return []
     async with acting_as(connection, role):
         cursor = await connection.execute(query.encode(), {"ids": list(ids), "tenant": tenant})
-        return await cursor.fetchall()
+    return await cursor.fetchall()
 
 
 async def load_versions(connection: Connection, role: str, query: str, tenant: str) -> dict[str, str]:
     """The versions of all living rows, by id."""
     async with acting_as(connection, role):
         cursor = await connection.execute(query.encode(), {"ids": [], "tenant": tenant})
-        return dict(await cursor.fetchall())
+    return dict(await cursor.fetchall())

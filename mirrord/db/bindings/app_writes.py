@@ -12,7 +12,8 @@ Values = Mapping[str, Any]
 async def lock_rows(connection: Connection, role: str, locks: Sequence[str], values: Values) -> list[bool]:
     """Lock rows of the app until the transaction ends; returns whether each of the statements locked one."""
     async with acting_as(connection, role):
-        return [(await connection.execute(statement.encode(), values)).rowcount > 0 for statement in locks]
+        cursors = [await connection.execute(statement.encode(), values) for statement in locks]
+    return [cursor.rowcount > 0 for cursor in cursors]
 
 
 async def write_rows(connection: Connection, role: str, statement: str, values: Values) -> int:
@@ -26,4 +27,4 @@ async def load_ids(connection: Connection, role: str, statement: str, values: Va
     """The ids of rows that *statement* returns."""
     async with acting_as(connection, role):
         cursor = await connection.execute(statement.encode(), values)
-        return [external_id for (external_id,) in await cursor.fetchall()]
+    return [external_id for (external_id,) in await cursor.fetchall()]

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from mirrord.db.database import Connection, Database
+from mirrord.db.database import Connection, Database, set_actor, set_tenant
 from mirrord.domain.entry import EntryId, TenantId
 
 
@@ -59,6 +59,9 @@ _RUNNING = """
 SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
   FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
  WHERE b.state = 'running' AND b.tenant_id = ANY (%s)"""
+_LOCKED = f"""
+SELECT {_COLUMNS}, coalesce((SELECT c.seq FROM mirrord.tenant_clock AS c WHERE c.tenant_id = b.tenant_id), 0)
+  FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s AND b.state = 'running' FOR UPDATE SKIP LOCKED"""
 _QUEUED = """
 SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
 _TAKE_CHANGES = """
@@ -119,15 +122,18 @@ async def delete_binding(connection: Connection, tenant: TenantId, binding: UUID
     await connection.execute("DELETE FROM mirrord.binding WHERE tenant_id = %s AND id = %s", (tenant, binding))
 
 
-async def lock_binding(connection: Connection, tenant: TenantId, binding: UUID) -> BindingRow | None:
-    """A running binding, locked; None: it does not run, or another process works on it."""
-    cursor = await connection.execute(
-        f"SELECT {_COLUMNS} FROM mirrord.binding WHERE tenant_id = %s AND id = %s AND state = 'running' "
-        "FOR UPDATE SKIP LOCKED",
-        (tenant, binding),
-    )
+async def lock_binding(connection: Connection, due: DueBinding, author: str) -> tuple[BindingRow, int] | None:
+    """
+    A running binding, locked, and the number of the tenant's last change in the feed; *author* writes from now on.
+
+    None: it does not run, or another process works on it.
+    """
+    async with connection.pipeline():
+        await set_tenant(connection, due.tenant)
+        await set_actor(connection, {"kind": "app", "name": author})
+        cursor = await connection.execute(_LOCKED.encode(), (due.tenant, due.id))
     row = await cursor.fetchone()
-    return BindingRow(*row) if row else None
+    return (BindingRow(*row[:-1]), row[-1]) if row else None
 
 
 async def list_bindings(connection: Connection, tenant: TenantId) -> list[BindingRow]:
@@ -184,13 +190,6 @@ async def note_comparison(connection: Connection, binding: BindingRow, sentence:
         "WHERE tenant_id = %s AND id = %s",
         (sentence, binding.tenant, binding.id),
     )
-
-
-async def load_seq(connection: Connection, tenant: TenantId) -> int:
-    """The number of the tenant's last change in the feed."""
-    cursor = await connection.execute("SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %s", (tenant,))
-    row = await cursor.fetchone()
-    return int(row[0]) if row else 0
 
 
 async def store_seq(connection: Connection, binding: BindingRow, seq: int) -> None:
