@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -105,9 +105,15 @@ class BindingLoop:
         tenants = dict(self._tenants())
         due_bindings = await binding_rows.load_due(self._database, tenants.keys()) if tenants else []
         self._is_watching = bool(due_bindings)
+        self._forget_comparisons({due.id for due in due_bindings})
         for due in due_bindings:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
                 await self._work_or_wait(due, tenants[due.tenant])
+
+    def _forget_comparisons(self, running: Set[UUID]) -> None:
+        """A binding that is paused compares all rows when it goes on: what happens until then is in no queue."""
+        for binding in self._courses.keys() - running:
+            self._courses[binding].comparison = None
 
     async def _work_or_wait(self, due: DueBinding, tenant: str) -> None:
         """Work on a binding; one that a transaction holds up waits by itself, and the others go on."""

@@ -28,11 +28,15 @@ class Comparison:
     """
     A comparison of all rows, in several passes; each returns the one that the next pass goes on with.
 
-    after: the id up to which they were compared.
+    left: ids of rows that differ and were not looked at yet; None: the rows are still to be compared.
     """
 
-    after: str = ""
-    is_complete: bool = False
+    left: tuple[str, ...] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row that differed was looked at."""
+        return self.left == ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +171,16 @@ async def _next_different(
     connection: Connection, binding: BindingRow, source: AppSource, comparison: Comparison
 ) -> tuple[set[str], Comparison]:
     """The next ids of rows that were written, came or went since they were last looked at, and what is left."""
-    versions = await source.load_versions(connection)
-    bound = await binding_rows.load_entries(connection, binding)
-    different = sorted(
-        external_id
-        for external_id in versions.keys() | bound.keys()
-        if external_id > comparison.after
-        and (external_id not in bound or bound[external_id].app_version != versions.get(external_id))
-    )
-    chosen = different[:MAX_ROWS]
-    return set(chosen), Comparison(chosen[-1] if chosen else comparison.after, len(different) <= MAX_ROWS)
+    left = comparison.left
+    if left is None:
+        versions = await source.load_versions(connection)
+        bound = await binding_rows.load_entries(connection, binding)
+        left = tuple(
+            external_id
+            for external_id in sorted(versions.keys() | bound.keys())
+            if external_id not in bound or bound[external_id].app_version != versions.get(external_id)
+        )
+    return set(left[:MAX_ROWS]), Comparison(left[MAX_ROWS:])
 
 
 async def _missing_triggers(connection: Connection, binding: BindingRow, mapping: Mapping) -> str | None:

@@ -390,3 +390,17 @@ def test_a_column_that_cannot_be_compared_hides_no_change(world: BoundWorld, kin
     world.await_rest()
     world.app.change(page, icon="🌍")
     world.await_text("Here.md", "icon: 🌍")
+
+
+def test_a_comparison_begins_again_after_a_pause(world: BoundWorld) -> None:
+    with world.app.connection.transaction():
+        pages = sorted(world.app.create(f"Page {number}", "Before.") for number in range(8 * MAX_ROWS))
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    bound_rows = "SELECT count(*) FROM mirrord.binding_entry"
+    eventually(lambda: value(world.admin, bound_rows), "the comparison has begun", pause=0.01)
+    eventually(lambda: world.mirrord.run("bind", "pause", "kb").returncode == 0, "no pass holds the binding", 120)
+    world.app.change(pages[0], title="New title")
+    world.bind("resume", "kb")
+    eventually(lambda: value(world.admin, bound_rows) == len(pages), "all rows are bound", 120)
+    world.await_text("New title.md", "Before.")
