@@ -21,8 +21,14 @@ from mirrord.db.database import Connection
 from mirrord.errors import Damaged
 
 # What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
-APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError)
+APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.errors.InternalError_)
 _HELD = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether the row of the app or its page cannot be written; what passes by itself is no refusal."""
+    is_of_app = type(error) is psycopg.DatabaseError  # an error with a code of the app's own
+    return is_of_app or isinstance(error, (Damaged, *APP_REFUSALS))
 
 
 class Outpaced(Exception):

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import psycopg
 
+from mirrord.binding.app_row_writes import APP_REFUSALS, is_refusal
 from mirrord.binding.bound_sql import NOTIFY_MS
-from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows
@@ -31,6 +31,7 @@ BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = NOTIFY_MS / 1000  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
 IDLE_SECONDS = 2.0  # seconds between two looks for a binding
+TRIES_UNTIL_LISTED = 5  # failures in a row, of some ten seconds, until the list of problems has why a binding waits
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class _Course:
     What happened with one binding.
 
     deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
+    failures: of the last passes, in a row. is_listed: the list of problems has why it waits; None: it may.
     """
 
     comparison: Comparison | None = None
@@ -46,6 +48,8 @@ class _Course:
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
     backoff: Backoff = field(default_factory=Backoff)
     waits_until: float = 0.0
+    failures: int = 0
+    is_listed: bool | None = None
 
     @property
     def recent_deletions(self) -> int:
@@ -126,9 +130,9 @@ class BindingLoop:
             if not isinstance(error, Locked) and not _is_of_statement(error):
                 raise
             log.warning("bindings_wait", extra={"binding": due.name, "error": str(error)})
-            course.waits_until = time.monotonic() + course.backoff.next_pause_seconds()
+            await self._note_failure(due, course, error)
         else:
-            course.backoff.reset()
+            await self._note_success(due, course)
 
     async def _work_on(self, due: DueBinding, tenant: str) -> None:
         course = self._courses.setdefault(due.id, _Course())
@@ -164,7 +168,9 @@ class BindingLoop:
         """One pass; after a refusal at its end once more, with each row checked by itself."""
         try:
             return await run_pass(self._database, order)
-        except REFUSALS:
+        except (psycopg.DatabaseError, UserError) as error:
+            if not (is_refusal(error) or isinstance(error.__cause__, APP_REFUSALS)):
+                raise
             return await run_pass(self._database, replace(order, is_careful=True))
 
     async def _halt_binding(self, due: DueBinding, sentence: str) -> None:
@@ -175,3 +181,25 @@ class BindingLoop:
             await binding_rows.set_state(connection, due.tenant, due.id, "halted", sentence)
             problem = Problem(due.name, "bound-halt", f"The binding {due.name!r} is halted: {sentence}")
             await open_issues.store_problems(connection, due.tenant, MirrorId(due.id), [problem])
+
+    async def _note_failure(self, due: DueBinding, course: _Course, error: Exception) -> None:
+        """The binding is looked at again after a pause; a person is told why if that happens again and again."""
+        course.waits_until = time.monotonic() + course.backoff.next_pause_seconds()
+        course.failures += 1
+        if course.failures < TRIES_UNTIL_LISTED or course.is_listed:
+            return
+        async with self._database.connection() as connection:
+            await set_tenant(connection, due.tenant)
+            problem = Problem(due.name, "bound-wait", f"The binding {due.name!r} waits: {error}")
+            await open_issues.store_problems(connection, due.tenant, MirrorId(due.id), [problem])
+        course.is_listed = True
+
+    async def _note_success(self, due: DueBinding, course: _Course) -> None:
+        course.backoff.reset()
+        course.failures = 0
+        if course.is_listed is False:  # None: a daemon before may have listed it
+            return
+        async with self._database.connection() as connection:
+            await set_tenant(connection, due.tenant)
+            await open_issues.delete_problems(connection, due.tenant, MirrorId(due.id), [(due.name, "bound-wait")])
+        course.is_listed = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced
+from mirrord.binding.app_row_writes import AppRowWrites, Outpaced, is_refusal
 from mirrord.binding.app_rows import AppRow, is_name_of
 from mirrord.binding.intake import actor_name_of
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
@@ -78,7 +78,9 @@ class PageCreation:
         except Outpaced:
             self.leaves_pages = self.waits = True
             return False
-        except (Damaged, *APP_REFUSALS) as error:
+        except (Damaged, psycopg.DatabaseError) as error:
+            if not is_refusal(error):
+                raise
             reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
             await self._note_problem(page, reason or str(error))
             return False

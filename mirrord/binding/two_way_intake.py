@@ -4,7 +4,9 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced
+import psycopg
+
+from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced, is_refusal
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.page_creation import PageCreation
@@ -107,7 +109,9 @@ class TwoWayIntake(Intake):
         except Outpaced:
             self._leave_for_later(row, page)
             return
-        except (Damaged, *APP_REFUSALS) as error:
+        except (Damaged, psycopg.DatabaseError) as error:
+            if not is_refusal(error):
+                raise
             await self._note_failure(row, entry, page, error)
             return
         self._note_agreement(row.external_id, agreed)

@@ -15,6 +15,7 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "bound-halt": "`mirrord bind status NAME` says why; `mirrord bind resume NAME` goes on.",
         "bound-new": "Change the page, or the mapping (`page.create`); it is tried again with every change.",
         "bound-row": "Mend the row in its app, or the page; it is tried again with the next change.",
+        "bound-wait": "End what the sentence names, in the app; it is tried again by itself.",
         "content-lost": "Write the document again with its nodes, or call mirrord.confirm_content(id).",
         "damaged": "Save it as UTF-8, below 50 MB, or ignore it in .mirrorignore.",
         "disk": "Free some space.",

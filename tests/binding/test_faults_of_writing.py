@@ -309,7 +309,7 @@ def test_many_pages_that_are_written_at_once_come_in_several_passes(both: BoundW
     assert {both.app.block(page)["version"] for page in pages} == {2}
 
 
-@pytest.mark.parametrize("code", ["KB001", "40001", "40P01", "55P03"])
+@pytest.mark.parametrize("code", ["KB001", "XX000", "40001", "40P01", "55P03"])
 def test_an_error_of_a_trigger_with_any_code_holds_up_its_own_page_alone(both: BoundWorld, code: str) -> None:
     both.app.create("Refused", "no."), both.app.create("Other", "yes.")
     refused, other = both.await_text("Refused.md", "no."), both.await_text("Other.md", "yes.")
@@ -326,9 +326,32 @@ def test_an_error_of_a_trigger_with_any_code_holds_up_its_own_page_alone(both: B
     page = value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Other'")
     both.await_body(page, "written.")
     assert both.status()["state"] == "running"
-    if code == "KB001":
+    if code in ("KB001", "XX000"):
         (problem,) = eventually(lambda: both.status()["problems"], "the refusal is a problem")
         assert "closed for today" in problem["sentence"]
+    both.app.connection.execute("DROP TRIGGER refuse ON kb.blocks")
+    both.mirrord.file("Other.md").write_text(other.replace("yes.", "written again."))
+    both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Refused'"), "never.")
+
+
+@pytest.mark.parametrize("code", ["KB001", "XX000", "23514", "42501"])
+def test_an_error_at_the_end_of_a_transaction_holds_up_its_own_page_alone(both: BoundWorld, code: str) -> None:
+    both.app.create("Refused", "no."), both.app.create("Other", "yes.")
+    refused, other = both.await_text("Refused.md", "no."), both.await_text("Other.md", "yes.")
+    both.app.connection.execute(
+        "CREATE FUNCTION kb.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"RAISE EXCEPTION 'closed for today' USING ERRCODE = '{code}'; END $$".encode()
+    )
+    both.app.connection.execute(
+        "CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON kb.blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+        "WHEN (NEW.content::text LIKE '%never%') EXECUTE FUNCTION kb.refuse()"
+    )
+    both.mirrord.file("Refused.md").write_text(refused.replace("no.", "never."))
+    (problem,) = eventually(lambda: both.status()["problems"], "the refusal is a problem")
+    assert "closed for today" in problem["sentence"]
+    both.mirrord.file("Other.md").write_text(other.replace("yes.", "written."))
+    both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Other'"), "written.")
+    assert both.status()["state"] == "running"
     both.app.connection.execute("DROP TRIGGER refuse ON kb.blocks")
     both.mirrord.file("Other.md").write_text(other.replace("yes.", "written again."))
     both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Refused'"), "never.")
@@ -351,5 +374,8 @@ def test_a_trigger_that_ends_statements_holds_up_its_own_binding_alone(both: Bou
     for number in range(5):  # in each order in which the daemon may look at its bindings
         both.app.connection.execute("INSERT INTO kb.notes VALUES (%s, %s, 'noted')", (str(number), f"Note {number}"))
         both.await_text(f"Note {number}.md", "noted")
+    problems = eventually(lambda: both.status()["problems"], "the binding waits", 60)
+    assert "over" in problems[0]["sentence"]
     both.app.connection.execute("DROP TRIGGER cancel ON kb.blocks")
     both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Page'"), "two.")
+    eventually(lambda: not both.status()["problems"], "the wait is over")
