@@ -28,15 +28,15 @@ class Comparison:
     """
     A comparison of all rows, in several passes; each returns the one that the next pass goes on with.
 
-    left: ids of rows that differ and were not looked at yet; None: the rows are still to be compared.
+    remaining: ids of rows that differ and were not looked at yet; None: the rows are still to be compared.
     """
 
-    left: tuple[str, ...] | None = None
+    remaining: tuple[str, ...] | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether every row that differed was looked at."""
-        return self.left == ()
+        return self.remaining == ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +171,16 @@ async def _next_different(
     connection: Connection, binding: BindingRow, source: AppSource, comparison: Comparison
 ) -> tuple[set[str], Comparison]:
     """The next ids of rows that were written, came or went since they were last looked at, and what is left."""
-    left = comparison.left
-    if left is None:
+    remaining = comparison.remaining
+    if remaining is None:
         versions = await source.load_versions(connection)
         bound = await binding_rows.load_entries(connection, binding)
-        left = tuple(
+        remaining = tuple(
             external_id
             for external_id in sorted(versions.keys() | bound.keys())
             if external_id not in bound or bound[external_id].app_version != versions.get(external_id)
         )
-    return set(left[:MAX_ROWS]), Comparison(left[MAX_ROWS:])
+    return set(remaining[:MAX_ROWS]), Comparison(remaining[MAX_ROWS:])
 
 
 async def _missing_triggers(connection: Connection, binding: BindingRow, mapping: Mapping) -> str | None:
