@@ -187,8 +187,7 @@ APPLY_CHANGES = Tool(
 DISCARD_CHANGES = Tool(
     "discard_changes",
     "Discard the change set",
-    "Drops the open change set, or with path this page of it; the tree stays. Its texts stay in the trash for 30 days. "
-    "Example: {}.",
+    "Drops the open change set, or only the page at path. Its texts stay in the trash for 30 days. Example: {}.",
     Discard,
     _SUMMARY,
     _discard,
