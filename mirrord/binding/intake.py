@@ -117,14 +117,22 @@ class Intake:
         if not page.is_deleted and name is None and (page.parent, page.text) == (parent, text):
             return page.version
         async with self._savepoint():
-            write = PageWrite(entry, parent, name, text)
-            new_version = await bound_pages.update_page(self.connection, write, page.version)
-        if new_version is None:
-            raise Stale(f"The page {row.title!r} changed meanwhile.")
-        self.written += 1
+            new_version = await self._update_page(PageWrite(entry, parent, name, text), page)
         if is_edited and page.author != "daemon":  # as a link that followed a move
             await self._note_refusal(row, page)
         return new_version
+
+    async def _update_page(self, write: PageWrite, page: PageState) -> int:
+        """Write *page*; returns its version. Raises Stale if it changed meanwhile."""
+        version = await bound_pages.update_page(self.connection, write, page.version)
+        if version is None and page.is_deleted:  # the revival of its parent in this pass may have taken it along
+            current = await self._load_page(page.entry)
+            if current is not None and not current.is_deleted and current.text == page.text:
+                version = await bound_pages.update_page(self.connection, write, current.version)
+        if version is None:
+            raise Stale(f"The page {page.name!r} changed meanwhile.")
+        self.written += 1
+        return version
 
     @asynccontextmanager
     async def _savepoint(self) -> AsyncIterator[None]:

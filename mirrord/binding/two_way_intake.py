@@ -20,7 +20,7 @@ from mirrord.db.bindings.bound_pages import PageWrite
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.open_issues import ConflictRow, Problem
 from mirrord.domain.entry import EntryId, Kind, MirrorId, new_id
-from mirrord.errors import Damaged, Halted, Stale
+from mirrord.errors import Damaged, Halted
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.sync.decisions.guard import check_all, weigh_deletions
 from mirrord.sync.writing.entry_bodies import conflict_name, with_id
@@ -237,13 +237,6 @@ class TwoWayIntake(Intake):
         assert self.source.mapping.page.parent is not None
         columns = {**plan.changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
         return replace(plan.changes, columns=columns)
-
-    async def _update_page(self, write: PageWrite, page: PageState) -> int:
-        version = await bound_pages.update_page(self.connection, write, page.version)
-        if version is None:
-            raise Stale(f"The page {page.name!r} changed meanwhile.")
-        self.written += 1
-        return version
 
     async def _keep_sibling(
         self, page: PageState, rejected: str, ancestor: PageSide | None, text_in_app: str, version: int
