@@ -58,12 +58,23 @@ def _check_ids(mapping: Mapping, tables: Tables) -> None:
     if body.table is not None:
         referring.append((body.table, body.id_column))
     for table, column in referring:
-        type_name = tables[table].columns[column].type
-        if type_name != columns[page.id].type and not (_is_text(type_name) and _is_text(columns[page.id].type)):
-            raise UserError(
-                f"{table}.{column} is of type {type_name} and cannot be compared with {page.id}, "
-                f"which is of type {columns[page.id].type}."
-            )
+        _check_reference(tables, (table, column), (page.table, page.id))
+    if mapping.space is not None and page.space is not None:
+        space = mapping.space
+        if not tables[space.table].columns[space.id].may_be_id or space.id not in tables[space.table].unique_columns:
+            raise UserError(f"{space.table}.{space.id} is no id: it must be a unique text, number or uuid.")
+        _check_reference(tables, (page.table, page.space), (space.table, space.id))
+
+
+def _check_reference(tables: Tables, source: tuple[TableName, str], target: tuple[TableName, str]) -> None:
+    """Raise UserError if the column *source* cannot be compared with the column *target*."""
+    (table, column), (target_table, key) = source, target
+    type_name, type_of_key = tables[table].columns[column].type, tables[target_table].columns[key].type
+    if type_name != type_of_key and not (_is_text(type_name) and _is_text(type_of_key)):
+        raise UserError(
+            f"{table}.{column} is of type {type_name} and cannot be compared with {key}, "
+            f"which is of type {type_of_key}."
+        )
 
 
 def _is_text(type_name: str) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 
 from mirrord.binding.bodies.html_body import document_of_html
-from mirrord.binding.mapping import Format, Mapping, OrderKind
+from mirrord.binding.mapping import SPACE_PREFIX, Format, Mapping, OrderKind
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, numbered_name
@@ -114,7 +114,8 @@ def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, J
     if mapping.page.url is not None:
         if mapping.writes is None:
             properties[BINDING_KEY] = mapping.name
-        properties[URL_KEY] = mapping.page.url.replace("{id}", quote(row.external_id, safe=""))
+        if not (mapping.space is not None and row.external_id.startswith(SPACE_PREFIX)):
+            properties[URL_KEY] = mapping.page.url.replace("{id}", quote(row.external_id, safe=""))
     return properties | {key: value for key, value in row.properties.items() if value is not None}
 
 

@@ -1,34 +1,20 @@
-"""The SQL of a binding as text: reading the app's rows, the triggers, the role and its grants."""
+"""The SQL of a binding as text: the triggers, the role and its grants."""
 
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass, replace
 from uuid import UUID
 
-from mirrord.binding.mapping import Condition, Literal, Mapping, Match, TableName, Watch, columns_read
+from mirrord.binding.mapping import SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
 from mirrord.db.bindings.app_catalogue import ColumnFacts, TableFacts
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import TenantId
 
 SCHEMA = "mirrord_bind"
+SPACE_PART = "space"  # in names of functions
 MAX_ROWS = 200  # of one statement
 NOTIFY_MS = 100  # milliseconds between two notifications of a binding; the daemon looks as often without them
-_VERSION = "xmin"  # the transaction that wrote a row: every write changes it
+VERSION_COLUMN = "xmin"  # the transaction that wrote a row: every write changes it
 
 Tables = ByKey[TableName, TableFacts]
-
-
-@dataclass(frozen=True, slots=True)
-class AppStatements:
-    """
-    Statements that read the app. Their parameters are `ids`, a list, and `tenant`.
-
-    rows: the living rows with *ids*. children: the ids of living rows below *ids*; None: pages have no parents.
-    versions: id and version of all living rows.
-    """
-
-    rows: str
-    children: str | None
-    versions: str
 
 
 def quote_name(name: str) -> str:
@@ -47,11 +33,6 @@ def quote_literal(value: Literal) -> str:
 
 def _with_backslashes(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "''")
-
-
-def _quote_constant(value: Literal) -> str:
-    """*value* as a constant in a statement with parameters."""
-    return quote_literal(value).replace("%", "%%")
 
 
 def quote_table(table: TableName) -> str:
@@ -77,93 +58,6 @@ def watch_clock_of(binding: UUID) -> str:
 def trigger_of(binding: UUID) -> str:
     """The name of the triggers of a binding."""
     return f"mirrord_bind_{binding.hex[:12]}"
-
-
-def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
-    """The statements that read the rows of *mapping*. id_type: the type of the pages' ids."""
-    page = mapping.page
-    condition = condition_of(mapping)
-    key = f"ANY (%(ids)s::text[]::{id_type}[])"
-    source, id_column = f"{quote_table(page.table)} AS p", f"p.{quote_name(page.id)}"
-    rows = (
-        f"SELECT {', '.join(_selected_columns(mapping))}\n  FROM {source}{_body_join(mapping)}\n"
-        f" WHERE {id_column} = {key} AND {condition}"
-    )
-    children = None
-    if page.parent is not None:
-        parent = f"p.{quote_name(page.parent)}"
-        children = f"SELECT {id_column}::text FROM {source} WHERE {parent}::text = ANY (%(ids)s) AND {condition}"
-    versions = f"SELECT {id_column}::text, {_version_of(mapping)} FROM {source}{_body_join(mapping)} WHERE {condition}"
-    return AppStatements(rows, children, versions)
-
-
-def select_all(mapping: Mapping) -> str:
-    """The statement that reads all living rows of *mapping*, for a check."""
-    condition = condition_of(mapping)
-    source = f"{quote_table(mapping.page.table)} AS p"
-    return f"SELECT {', '.join(_selected_columns(mapping))} FROM {source}{_body_join(mapping)} WHERE {condition}"
-
-
-def _selected_columns(mapping: Mapping) -> list[str]:
-    """The columns of a row as texts, in the order in which app_access reads them."""
-    page = mapping.page
-    of_front = (f"{_quote_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
-    return [
-        f"p.{quote_name(page.id)}::text",
-        f"p.{quote_name(page.parent)}::text" if page.parent else "NULL",
-        f"p.{quote_name(page.title)}::text",
-        f"p.{quote_name(page.order.column)}::text" if page.order else "NULL",
-        _version_of(mapping),
-        f"{_body_alias(mapping)}.{quote_name(mapping.body.column)}::text",
-        f"jsonb_build_object({', '.join(of_front)})::text",
-    ]
-
-
-def _body_alias(mapping: Mapping) -> str:
-    return "p" if mapping.body.table is None else "b"
-
-
-def _version_of(mapping: Mapping) -> str:
-    if mapping.body.table is None:
-        return f"p.{_VERSION}::text"
-    return f"p.{_VERSION}::text || ':' || coalesce(b.{_VERSION}::text, '')"
-
-
-def _body_join(mapping: Mapping) -> str:
-    body = mapping.body
-    if body.table is None:
-        return ""
-    matches = (match_of(match, f"p.{quote_name(mapping.page.id)}") for match in body.matches)
-    return f"\n  LEFT JOIN {quote_table(body.table)} AS b ON {' AND '.join(matches)}"
-
-
-def match_of(match: Match, key: str) -> str:
-    """The condition on a row of the table with bodies. key: the id of the page, as an expression."""
-    column = f"b.{quote_name(match.column)}"
-    return f"{column} = {key}" if match.constant is None else f"{column}::text = {_quote_constant(match.constant)}"
-
-
-def condition_of(mapping: Mapping, *, is_living: bool = True) -> str:
-    """The condition on rows that are pages. is_living: leave out deleted ones."""
-    page = mapping.page if is_living else replace(mapping.page, deleted=None)
-    return " AND ".join(["true", *_row_conditions(replace(mapping, page=page))])
-
-
-def _row_conditions(mapping: Mapping) -> list[str]:
-    page, conditions = mapping.page, []
-    if mapping.tenancy.column is not None:
-        conditions.append(f"p.{quote_name(mapping.tenancy.column)}::text = %(tenant)s")
-    if page.deleted is not None:  # a time, or false
-        conditions.append(
-            f"coalesce(to_jsonb(p.{quote_name(page.deleted)}), 'null') IN ('null'::jsonb, 'false'::jsonb)"
-        )
-    return conditions + [_condition_text(condition) for condition in page.conditions]
-
-
-def _condition_text(condition: Condition) -> str:
-    texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in condition.values)
-    is_listed = f"p.{quote_name(condition.column)}::text IN ({', '.join(map(_quote_constant, texts))})"
-    return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
 
 
 def installation_statements(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
@@ -205,6 +99,8 @@ def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
     watched = [(mapping.page.table, "page", mapping.page.id)]
     if mapping.body.table is not None:
         watched.append((mapping.body.table, "body", mapping.body.id_column))
+    if mapping.space is not None:
+        watched.append((mapping.space.table, SPACE_PART, mapping.space.id))
     return watched
 
 
@@ -217,7 +113,9 @@ def removal_statements(binding: UUID, *, is_last: bool) -> list[str]:
 
 
 def _trigger_removal(binding: UUID) -> list[str]:
-    statements = [f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body")]
+    statements = [
+        f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body", SPACE_PART)
+    ]
     return [*statements, f"DROP SEQUENCE IF EXISTS {watch_clock_of(binding)}"]
 
 
@@ -251,7 +149,7 @@ def _grant_statements(binding: UUID, mapping: Mapping) -> list[str]:
     return [
         *(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {role}" for schema in schemas),
         *(
-            f"GRANT SELECT ({', '.join([_VERSION, *map(quote_name, columns)])}) ON {quote_table(table)} TO {role}"
+            f"GRANT SELECT ({', '.join([VERSION_COLUMN, *map(quote_name, columns)])}) ON {quote_table(table)} TO {role}"
             for table, columns in read.items()
         ),
     ]
@@ -290,16 +188,16 @@ _NOTE = """\
         IF pg_typeof(OLD.{key})::oid >= {first_app_type} THEN
             RETURN NULL;
         END IF;
-        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', OLD.{key}::text);
+        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', {prefix}OLD.{key}::text);
     END IF;
     IF TG_OP <> 'DELETE' THEN
         IF pg_typeof(NEW.{key})::oid >= {first_app_type} THEN
             RETURN NULL;
         END IF;
         IF TG_OP = 'INSERT' THEN
-            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', {prefix}NEW.{key}::text);
         ELSIF NEW.{key}::text <> OLD.{key}::text THEN
-            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', {prefix}NEW.{key}::text);
         END IF;
     END IF;
     moment := date_part('epoch', clock_timestamp()) * 1000;
@@ -322,6 +220,7 @@ def _trigger_statements(
     note = _NOTE.format(
         binding=binding,
         key=quote_name(id_column),
+        prefix=f"'{SPACE_PREFIX}' || " if part == SPACE_PART else "",
         first_app_type=_FIRST_APP_TYPE,
         clock=watch_clock_of(binding),
         notify_ms=NOTIFY_MS,

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from mirrord.binding.app_checks import load_tables
 from mirrord.binding.app_rows import AppRow, text_of
-from mirrord.binding.bound_sql import Tables, select_all
+from mirrord.binding.bound_sql import Tables
 from mirrord.binding.mapping import Mapping as BoundMapping
 from mirrord.binding.mapping import columns_of_new_rows, columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
 from mirrord.binding.row_order import order_rows
+from mirrord.binding.row_queries import select_all
 from mirrord.binding.write_statements import all_installation
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_tables import AppRecord

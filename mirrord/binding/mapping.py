@@ -12,6 +12,8 @@ from mirrord.domain.entry import EntryId, TenantId, parse_id
 
 Literal = str | int | bool
 
+SPACE_PREFIX = "space:"  # of the id of a space's page; the rest is the id of the space
+
 BINDING_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
@@ -86,12 +88,28 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Space:
+    """
+    The table of spaces, or categories, each of which is a page above those of its rows.
+
+    tenant: the column with the tenant, as in Tenancy; None: all rows belong to one. deleted: as of PageTable.
+    """
+
+    table: TableName
+    id: str
+    title: str
+    tenant: str | None = None
+    deleted: str | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PageTable:
     """
     The table with a row for each page.
 
     deleted: a time, or whether a row is deleted; None: rows are removed. url: where the app shows a page, with `{id}`
-    for its id; None: unknown.
+    for its id; None: unknown. space: the column with the id of the space; None: there are none.
     """
 
     table: TableName
@@ -102,6 +120,7 @@ class PageTable:
     deleted: str | None = None
     conditions: tuple[Condition, ...] = ()
     url: str | None = None
+    space: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +171,7 @@ class Mapping:
     text: str = ""
     writes: WriteRules | None = None
     dialect: Dialect = Dialect.PLAIN
+    space: Space | None = None
 
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""
@@ -171,13 +191,28 @@ def entry_id_of(binding: UUID, external_id: str) -> EntryId:
 def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     """The columns of each table that mirrord reads, each once."""
     page, body = mapping.page, mapping.body
-    optional = (page.parent, page.deleted, page.order.column if page.order else None, mapping.tenancy.column)
+    optional = (
+        page.parent,
+        page.space,
+        page.deleted,
+        page.order.column if page.order else None,
+        mapping.tenancy.column,
+    )
     of_page = [page.id, page.title, *(column for column in optional if column is not None)]
     of_page += [*(condition.column for condition in page.conditions), *mapping.front.values()]
     if body.table is None:
-        return {page.table: tuple(dict.fromkeys([*of_page, body.column]))}
+        return {page.table: tuple(dict.fromkeys([*of_page, body.column])), **_columns_of_space(mapping.space)}
     of_body = [*(match.column for match in body.matches), body.column]
-    return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
+    tables = {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
+    return tables | _columns_of_space(mapping.space)
+
+
+def _columns_of_space(space: Space | None) -> dict[TableName, tuple[str, ...]]:
+    if space is None:
+        return {}
+    optional = (column for column in (space.tenant, space.deleted) if column is not None)
+    columns = [space.id, space.title, *optional, *(condition.column for condition in space.conditions)]
+    return {space.table: tuple(dict.fromkeys(columns))}
 
 
 def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:

@@ -18,6 +18,7 @@ from mirrord.binding.mapping import (
     Order,
     OrderKind,
     PageTable,
+    Space,
     TableName,
     Tenancy,
     Watch,
@@ -35,11 +36,12 @@ DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with w
 MIN_POLL_SECONDS = 1
 MODES = ("in", "both")
 
-_SECTIONS = ("binding", "tenant", "page", "body", "front")
+_SECTIONS = ("binding", "tenant", "space", "page", "body", "front")
 _KEYS = {
     "binding": ("name", "mode", "watch", "poll_seconds"),
     "tenant": ("column", "map", "fixed"),
-    "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url"),
+    "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url", "space"),
+    "space": ("table", "id", "title", "tenant", "deleted", "filter"),
     "body": ("table", "match", "column", "format", "names"),
 }
 _RESERVED_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # other keys of the mapping say what is in them
@@ -94,6 +96,7 @@ def parse_mapping(text: str) -> Mapping:
     for name, keys in _KEYS.items():
         _check_names(sections[name].values, [*keys, *_WRITE_KEYS.get(name, ())], f"{name}.")
     binding = sections["binding"]
+    _check_space(sections)
     return Mapping(
         name=_read_name(binding),
         watch=_read_choice(binding, "watch", Watch, Watch.TRIGGERS),
@@ -104,6 +107,7 @@ def parse_mapping(text: str) -> Mapping:
         front=_read_front(sections["front"]),
         text=text,
         writes=_read_writes(sections),
+        space=_read_space(sections["space"]) if sections["space"].values else None,
     )
 
 
@@ -181,9 +185,36 @@ def _read_page(section: _Section) -> PageTable:
         parent=section.column_of("parent"),
         order=_read_order(section),
         deleted=section.column_of("deleted"),
-        conditions=tuple(_read_condition(key, value) for key, value in section.table_of("filter").items()),
+        conditions=tuple(_read_condition(key, value, "page") for key, value in section.table_of("filter").items()),
         url=_read_url(section),
+        space=section.column_of("space"),
     )
+
+
+def _read_space(section: _Section) -> Space:
+    return Space(
+        table=_read_table(section, "table"),
+        id=section.required_column("id"),
+        title=section.required_column("title"),
+        tenant=section.column_of("tenant"),
+        deleted=section.column_of("deleted"),
+        conditions=tuple(_read_condition(key, value, "space") for key, value in section.table_of("filter").items()),
+    )
+
+
+def _check_space(sections: ByKey[str, _Section]) -> None:
+    """Raise UserError if spaces are named by halves, or where they cannot be carried over."""
+    space, page, tenant = sections["space"], sections["page"], sections["tenant"]
+    if not space.values and "space" not in page.values:
+        return
+    if not space.values or "space" not in page.values:
+        raise UserError("`page.space` is the column with the id of a row of `space.table`: the mapping needs both.")
+    if sections["binding"].values.get("mode") == "both":
+        raise UserError('Spaces need `binding.mode = "in"`: an edit cannot move a page to another space of the app.')
+    if ("column" in tenant.values) != ("tenant" in space.values):
+        raise UserError("`space.tenant` is the column for what `tenant.column` is of pages: the mapping needs both.")
+    if space.values.get("table") in (page.values.get("table"), sections["body"].values.get("table")):
+        raise UserError("`space.table` must be a table of its own.")
 
 
 def _read_url(section: _Section) -> str | None:
@@ -207,8 +238,8 @@ def _read_order(section: _Section) -> Order | None:
     return None
 
 
-def _read_condition(column: str, value: object) -> Condition:
-    key = f"page.filter.{column}"
+def _read_condition(column: str, value: object, section: str) -> Condition:
+    key = f"{section}.filter.{column}"
     _checked_column(column, key)
     is_excluded = isinstance(value, dict)
     if isinstance(value, dict):

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
-from mirrord.binding.bound_sql import MAX_ROWS, app_statements, trigger_of, watched_tables
+from mirrord.binding.bound_sql import MAX_ROWS, trigger_of, watched_tables
 from mirrord.binding.intake import ROW, Intake, actor_name_of
-from mirrord.binding.mapping import Mapping, Watch
+from mirrord.binding.mapping import SPACE_PREFIX, Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
+from mirrord.binding.row_queries import app_statements
 from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
@@ -108,6 +109,8 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     ids = queued | changed_pages
     if ids:  # it may be what the others wait for
         ids |= troubled
+    if any(external_id.startswith(SPACE_PREFIX) for external_id in queued):
+        comparison = Comparison()  # what a space shows or hides is no change of its rows
     if comparison is not None:
         different, comparison = await _next_different(connection, binding, source, comparison)
         ids |= different

@@ -6,9 +6,7 @@ from collections.abc import Mapping as ByKey
 from mirrord.binding.bound_sql import (
     SCHEMA,
     Tables,
-    condition_of,
     installation_statements,
-    match_of,
     quote_literal,
     quote_name,
     quote_table,
@@ -16,6 +14,7 @@ from mirrord.binding.bound_sql import (
     role_of,
 )
 from mirrord.binding.mapping import Mapping, TableName, columns_of_new_rows, columns_written
+from mirrord.binding.row_queries import condition_of, match_of
 from mirrord.binding.write_rules import NEXT, NOW, Creation, Touch
 from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError

@@ -83,6 +83,14 @@ summary = { column = "summary", own = "in" }
 """
 
 
+SPACE = """
+[space]
+table = "spaces"
+id = "id"
+title = "name"
+"""
+
+
 def changed(text: str, old: str, new: str) -> str:
     assert old in text
     return text.replace(old, new)
@@ -172,6 +180,14 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(BOTH, 'l = "listItem"', 'l = "bulletList"'), "cannot tell them apart"),
         (changed(BOTH, 'mode = "both"', 'mode = "both"\nwrite = "http"'), '`binding.write` must be "sql"'),
         (changed(BOTH, 'column = "body"', 'column = "body"\ntouch = { x = "now" }'), "need `body.table`"),
+        (SMALL + SPACE, "the mapping needs both"),
+        (changed(SMALL, 'id = "id"', 'id = "id"\nspace = "space"'), "the mapping needs both"),
+        (
+            changed(SMALL, 'id = "id"', 'id = "id"\nspace = "s"') + SPACE.replace("spaces", "pages"),
+            "a table of its own",
+        ),
+        (changed(FULL, 'title = "title"', 'title = "title"\nspace = "space"') + SPACE, "`space.tenant` is the column"),
+        (changed(BOTH, 'id = "id"', 'id = "id"\nspace = "space"') + SPACE, 'Spaces need `binding.mode = "in"`'),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
     ],
 )
