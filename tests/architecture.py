@@ -95,7 +95,7 @@ PURE_MODULES = {
     ),
     *(
         f"mirrord.binding.bodies.{name}"
-        for name in ("foreign_text", "html_tree", "html_reading", "html_writing", "html_body")
+        for name in ("foreign_text", "html_tree", "html_inline", "html_reading", "html_writing", "html_body")
     ),
     "mirrord.binding.row_decision",
     "mirrord.cli.host.units",

@@ -9,34 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from mirrord.binding.bodies.html_tree import BLOCKS, COMMENT, Child, Element, Text
+from mirrord.binding.bodies.html_inline import UNSEEN, InlineReading, is_inline
+from mirrord.binding.bodies.html_tree import COMMENT, Child, Element, Text
 from mirrord.markdown.frontmatter.yaml_reader import Json
-from mirrord.markdown.inline.inline_reader import merge_texts
-from mirrord.markdown.parser.dialect import is_script
-from mirrord.markdown.schema.document import Mark, Node, text_node
+from mirrord.markdown.schema.document import Node, text_node
 
-MARKS: Mapping[str, str] = {  # of elements; the first element of a mark is the one that is written
-    "strong": "bold",
-    "b": "bold",
-    "em": "italic",
-    "i": "italic",
-    "s": "strike",
-    "strike": "strike",
-    "del": "strike",
-    "code": "code",
-    "u": "underline",
-    "sub": "subscript",
-    "sup": "superscript",
-    "mark": "highlight",
-}
 LANGUAGE = "language-"  # the class of a block of code, before its language
 TASK_LIST, TASK_ITEM = "taskList", "taskItem"  # as `data-type`
 _LEAVES = frozenset("p h1 h2 h3 h4 h5 h6 ul ol blockquote pre hr table".split())
-_UNSEEN = frozenset(
-    "script style template title meta link base head iframe object embed svg canvas video audio noscript select "
-    "textarea map".split()
-)
-_SPACES = re.compile(r"[ \t\r\n\f]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -62,23 +42,19 @@ def read_leaves(children: Sequence[Child], source: str) -> list[Leaf]:
 
 
 def _leaves_in(children: Sequence[Child], source: str) -> Iterator[Leaf]:
-    for is_inline, group in groupby(children, _is_inline):
+    for is_text, group in groupby(children, is_inline):
         part = list(group)
-        if is_inline:
+        if is_text:
             yield from _loose_text(part, source)
             continue
         for element in part:
             assert isinstance(element, Element)
-            if element.tag in _UNSEEN or element.tag == COMMENT:
+            if element.tag in UNSEEN or element.tag == COMMENT:
                 continue
-            if element.tag not in _LEAVES and not all(map(_is_inline, element.children)):
+            if element.tag not in _LEAVES and not all(map(is_inline, element.children)):
                 yield from _leaves_in(element.children, source)
             else:
                 yield from _leaf(element)
-
-
-def _is_inline(child: Child) -> bool:
-    return isinstance(child, Text) or not (child.tag in BLOCKS or child.tag in _UNSEEN or child.tag == COMMENT)
 
 
 def _loose_text(part: Sequence[Child], source: str) -> Iterator[Leaf]:
@@ -98,17 +74,14 @@ def _leaf(element: Element) -> Iterator[Leaf]:
         yield Leaf(nodes[0], element.start, element.end, element.tag, element.attributes, reading.loss)
 
 
-class _Reading:
-    """One block. loss: the first part of its source that its node does not hold; None: there is none."""
-
-    def __init__(self) -> None:
-        self.loss: str | None = None
+class _Reading(InlineReading):
+    """One block, whose inside may have others."""
 
     def block(self, element: Element, *, keeps_attributes: bool = False) -> list[Node]:
         """The node of *element*; none if it is empty. keeps_attributes: they stay with its element."""
         tag = element.tag
         if not keeps_attributes and tag not in ("ol", "ul", "pre"):
-            self._lose_attributes(element)
+            self.lose_attributes(element)
         if tag in ("ul", "ol"):
             return self._list(element, keeps_attributes=keeps_attributes)
         if tag == "blockquote":
@@ -124,7 +97,7 @@ class _Reading:
             content = self.inline(element.children)
             return [{"type": "heading", "attrs": {"level": int(tag[1])}, "content": content}] if content else []
         if tag != "p":
-            self._lose(f"`<{tag}>`", unless=keeps_attributes)
+            self.lose(f"`<{tag}>`", unless=keeps_attributes)
         return self.paragraph(element.children)
 
     def paragraph(self, children: Sequence[Child]) -> list[Node]:
@@ -135,84 +108,29 @@ class _Reading:
     def blocks(self, children: Sequence[Child]) -> list[Node]:
         """The nodes of *children*, inside a block."""
         nodes: list[Node] = []
-        for is_inline, group in groupby(children, _is_inline):
+        for is_text, group in groupby(children, is_inline):
             part = list(group)
-            if is_inline:
+            if is_text:
                 nodes += self.paragraph(part)
                 continue
             for element in part:
                 assert isinstance(element, Element)
-                if element.tag in _UNSEEN or element.tag == COMMENT:
-                    self._lose("a comment" if element.tag == COMMENT else f"`<{element.tag}>`")
-                elif element.tag not in _LEAVES and not all(map(_is_inline, element.children)):
-                    self._lose(f"`<{element.tag}>`")
+                if element.tag in UNSEEN or element.tag == COMMENT:
+                    self.lose("a comment" if element.tag == COMMENT else f"`<{element.tag}>`")
+                elif element.tag not in _LEAVES and not all(map(is_inline, element.children)):
+                    self.lose(f"`<{element.tag}>`")
                     nodes += self.blocks(element.children)
                 elif block := self.block(element):
                     nodes += block
                 elif element.tag != "p" or len(children) > 1:
-                    self._lose(f"an empty `<{element.tag}>`")
+                    self.lose(f"an empty `<{element.tag}>`")
         return nodes
-
-    def inline(self, children: Sequence[Child]) -> list[Node]:
-        """The inline nodes of *children*, without space at their ends and beside line breaks."""
-        nodes = _without_double_space(list(self._inline(children, ())))
-        breaks = sum(node["type"] == "hardBreak" for node in nodes)
-        nodes = merge_texts(_without_outer_space(nodes))
-        if nodes and sum(node["type"] == "hardBreak" for node in nodes) < breaks:
-            self._lose("`<br>` at the edge of a text")
-        return nodes
-
-    def _inline(self, children: Sequence[Child], marks: tuple[Mark, ...]) -> Iterator[Node]:
-        for child in children:
-            if isinstance(child, Text):
-                yield text_node(_SPACES.sub(" ", child.text), marks)
-            elif child.tag == "br":
-                self._lose_attributes(child)
-                yield {"type": "hardBreak"}
-            elif child.tag == "img":
-                yield from self._image(child, marks)
-            elif child.tag in _UNSEEN or child.tag == COMMENT:
-                self._lose("a comment" if child.tag == COMMENT else f"`<{child.tag}>`")
-            else:
-                yield from self._inline(child.children, self._with_mark(child, marks))
-
-    def _with_mark(self, element: Element, marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
-        if element.tag == "a":
-            href = element.attributes.get("href", "")
-            if not href or is_script(href):
-                self._lose("`<a>` without an address that may be followed")
-                return marks
-            title = element.attributes.get("title", "")
-            attrs: dict[str, Json] = {"href": href, "title": title} if title else {"href": href}
-            mark: Mark = {"type": "link", "attrs": attrs}
-        elif (name := MARKS.get(element.tag)) is not None:
-            self._lose_attributes(element)
-            mark = {"type": name}
-        else:
-            self._lose(f"`<{element.tag}>`")
-            return marks
-        if any(each["type"] == mark["type"] for each in marks):
-            self._lose(f"`<{element.tag}>` inside another")
-            return marks
-        return (*marks, mark)
-
-    def _image(self, element: Element, marks: tuple[Mark, ...]) -> Iterator[Node]:
-        src = element.attributes.get("src", "")
-        if not src or is_script(src):
-            self._lose("`<img>` without an address")
-            return
-        attrs: dict[str, Json] = {"src": src}
-        attrs |= {key: element.attributes[key] for key in ("alt", "title") if element.attributes.get(key)}
-        if any(mark["type"] == "code" for mark in marks):
-            self._lose("a picture inside `<code>`")
-            marks = tuple(mark for mark in marks if mark["type"] != "code")
-        yield {"type": "image", "attrs": attrs, "marks": list(marks)} if marks else {"type": "image", "attrs": attrs}
 
     def _list(self, element: Element, *, keeps_attributes: bool) -> list[Node]:
         is_tasks = element.attributes.get("data-type") == TASK_LIST
         expected = {"data-type"} if is_tasks else {"start"} if element.tag == "ol" else set()
         if not keeps_attributes:
-            self._lose_attributes(element, expected)
+            self.lose_attributes(element, expected)
         items = list(self._items(element, is_tasks=is_tasks))
         if not items:
             return []
@@ -223,7 +141,7 @@ class _Reading:
         start = element.attributes.get("start", "1")
         number = int(start) if _NUMBER.fullmatch(start) else 1
         if str(number) != start:
-            self._lose("the `start` of a list")
+            self.lose("the `start` of a list")
         attrs: dict[str, Json] = {"start": number}
         ordered: Node = {"type": "orderedList", "content": items}
         return [ordered if number == 1 else {**ordered, "attrs": attrs}]
@@ -233,11 +151,11 @@ class _Reading:
             if isinstance(child, Text) and not child.text.strip():
                 continue
             if isinstance(child, Text) or child.tag != "li":
-                self._lose("a part of a list that is in no `<li>`")
+                self.lose("a part of a list that is in no `<li>`")
                 if blocks := self.blocks([child]):
                     yield {"type": TASK_ITEM if is_tasks else "listItem", "content": _led_by_paragraph(blocks)}
                 continue
-            self._lose_attributes(child, {"data-type", "data-checked"} if is_tasks else ())
+            self.lose_attributes(child, {"data-type", "data-checked"} if is_tasks else ())
             content = self._task_blocks(child) if is_tasks else self.blocks(child.children)
             attrs = {"attrs": {"checked": child.attributes.get("data-checked") == "true"}} if is_tasks else {}
             item: Node = {"type": TASK_ITEM if is_tasks else "listItem", "content": _led_by_paragraph(content)}
@@ -255,19 +173,19 @@ class _Reading:
 
     def _code(self, element: Element, *, keeps_attributes: bool) -> list[Node]:
         if not keeps_attributes:
-            self._lose_attributes(element)
+            self.lose_attributes(element)
         children = [child for child in element.children if not isinstance(child, Text) or child.text.strip()]
         code = children[0] if len(children) == 1 else None
         language = ""
         if isinstance(code, Element) and code.tag == "code":
             name = code.attributes.get("class", "")
             language = name.removeprefix(LANGUAGE) if re.fullmatch(rf"{LANGUAGE}[^\s`~]+", name) else ""
-            self._lose_attributes(code, {"class"} if language else ())
+            self.lose_attributes(code, {"class"} if language else ())
             inside: Sequence[Child] = code.children
         else:
             inside = element.children
         if any(isinstance(child, Element) for child in inside):
-            self._lose("elements inside code")
+            self.lose("elements inside code")
         text = "".join(_texts_in(Element("", {}, 0, 0, list(inside)))).removeprefix("\n").replace("\r\n", "\n")
         content = {"content": [text_node(text)]} if text else {}
         return [{"type": "codeBlock", "attrs": {"language": language}, **content}]  # type: ignore[typeddict-item]
@@ -279,7 +197,7 @@ class _Reading:
             return []
         width = max(map(len, rows))
         if any(len(row) < width for row in rows):
-            self._lose("rows of several lengths in a table")
+            self.lose("rows of several lengths in a table")
         empty: Node = {"type": "tableCell", "content": [{"type": "paragraph"}]}
         rows = [[*row, *[empty] * (width - len(row))] for row in rows]
         content = [self._row(row, "tableCell" if number else "tableHeader") for number, row in enumerate(rows)]
@@ -288,7 +206,7 @@ class _Reading:
     def _row(self, cells: Sequence[Node], kind: str) -> Node:
         """A row of cells of one *kind*, as Markdown has them."""
         if any(cell["type"] != kind for cell in cells):
-            self._lose("a head of a table that is not its first row")
+            self.lose("a head of a table that is not its first row")
         row: list[Node] = [{"type": kind, "content": cell["content"]} for cell in cells]
         return {"type": "tableRow", "content": row}
 
@@ -296,40 +214,32 @@ class _Reading:
         for child in table.children:
             if isinstance(child, Text):
                 if child.text.strip():
-                    self._lose("text outside the cells of a table")
+                    self.lose("text outside the cells of a table")
                     yield [Element("td", {}, child.start, child.end, [child])]
             elif child.tag in ("thead", "tbody", "tfoot"):
-                self._lose_attributes(child)
+                self.lose_attributes(child)
                 yield from self._rows(child)
             elif child.tag == "tr":
-                self._lose_attributes(child)
+                self.lose_attributes(child)
                 yield [cell for cell in child.children if isinstance(cell, Element) and cell.tag != COMMENT]
                 if "".join(each.text for each in child.children if isinstance(each, Text)).strip():
-                    self._lose("text outside the cells of a table")
+                    self.lose("text outside the cells of a table")
             else:
-                self._lose(f"`<{child.tag}>` in a table")
+                self.lose(f"`<{child.tag}>` in a table")
                 if "".join(_texts_in(child)).strip():
                     yield [child]
 
     def _cell(self, element: Element) -> Node:
-        self._lose_attributes(element)
+        self.lose_attributes(element)
         parts: list[Node] = []
         for block in self.blocks(element.children):
             if block["type"] != "paragraph":
-                self._lose(f"a `{block['type']}` in a cell")
+                self.lose(f"a `{block['type']}` in a cell")
             texts = list(_inline_in(block))
             parts += [{"type": "hardBreak"}, *texts] if parts and texts else texts
         kind = "tableHeader" if element.tag == "th" else "tableCell"
         paragraph: Node = {"type": "paragraph", "content": parts} if parts else {"type": "paragraph"}
         return {"type": kind, "content": [paragraph]}
-
-    def _lose_attributes(self, element: Element, expected: Sequence[str] | set[str] = ()) -> None:
-        if names := sorted(element.attributes.keys() - set(expected)):
-            self._lose(f"`{names[0]}` of `<{element.tag}>`")
-
-    def _lose(self, part: str, *, unless: bool = False) -> None:
-        if not unless:
-            self.loss = self.loss or part
 
 
 def _led_by_paragraph(blocks: list[Node]) -> list[Node]:
@@ -342,7 +252,7 @@ def _texts_in(element: Element) -> Iterator[str]:
             yield child.text
         elif child.tag == "br":
             yield "\n"
-        elif child.tag not in _UNSEEN:
+        elif child.tag not in UNSEEN:
             yield from _texts_in(child)
 
 
@@ -353,42 +263,3 @@ def _inline_in(node: Node) -> Iterator[Node]:
             yield from _inline_in(child)
         elif child["type"] in ("text", "image", "hardBreak"):
             yield child
-
-
-def _without_double_space(nodes: list[Node]) -> list[Node]:
-    """*nodes* with one space where two of them meet, and none beside line breaks."""
-    result: list[Node] = []
-    ends_with_space = True
-    for node in nodes:
-        if node["type"] != "text":
-            if node["type"] == "hardBreak":
-                _strip_last(result)
-            ends_with_space = node["type"] == "hardBreak"
-            result.append(node)
-            continue
-        text = node["text"].removeprefix(" ") if ends_with_space else node["text"]
-        if text:
-            result.append({**node, "text": text})
-            ends_with_space = text.endswith(" ")
-    return result
-
-
-def _strip_last(nodes: list[Node]) -> None:
-    """Remove the space at the end of *nodes*."""
-    while nodes and nodes[-1]["type"] == "text":
-        text = nodes[-1]["text"].rstrip(" ")
-        if text:
-            nodes[-1] = {**nodes[-1], "text": text}
-            return
-        nodes.pop()
-
-
-def _without_outer_space(nodes: list[Node]) -> list[Node]:
-    """*nodes* without line breaks and space at their ends."""
-    _strip_last(nodes)
-    while nodes and nodes[-1]["type"] == "hardBreak":
-        nodes.pop()
-        _strip_last(nodes)
-    while nodes and nodes[0]["type"] == "hardBreak":
-        nodes.pop(0)
-    return nodes

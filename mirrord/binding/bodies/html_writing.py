@@ -4,7 +4,8 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirrord.binding.bodies.html_reading import LANGUAGE, MARKS, TASK_ITEM, TASK_LIST
+from mirrord.binding.bodies.html_inline import MARKS
+from mirrord.binding.bodies.html_reading import LANGUAGE, TASK_ITEM, TASK_LIST
 from mirrord.errors import Damaged
 from mirrord.markdown.parser.dialect import is_script
 from mirrord.markdown.schema.document import Mark, Node
