@@ -36,11 +36,22 @@ _CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A signed-in user. roles: by tenant, which are all that the user sees; None: an operator of all tenants."""
+    """
+    A signed-in user.
+
+    roles: by tenant, which are all that the user sees; None: an operator of all tenants. person: who signed in with
+    an account; None: somebody with a link.
+    """
 
     id: str
     name: str
     roles: Mapping[UUID, Role] | None
+    person: str | None = None
+
+    @property
+    def owner(self) -> str:
+        """What tells people apart: the account, the same in all browsers; of a link its one session."""
+        return f"session {self.id}" if self.person is None else f"person {self.person}"
 
     @property
     def sees_all(self) -> bool:
@@ -144,7 +155,7 @@ class Gate:
         if claims is None:
             return None
         try:
-            return Session(str(claims["jti"]), str(claims["name"]), self._roles_of(claims))
+            return Session(str(claims["jti"]), str(claims["name"]), self._roles_of(claims), claims.get("person"))
         except (KeyError, ValueError):
             return None
 

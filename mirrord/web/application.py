@@ -36,6 +36,7 @@ from mirrord.web import (
 from mirrord.web.accounts import account_sign_in
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
+from mirrord.web.presence import Presence
 from mirrord.web.read_limits import ReadLimit, run_while_connected
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
 from mirrord.web.request_context import (
@@ -77,6 +78,7 @@ def create_application(
     )
     application.state.desk = AppContext(database, gate, ShareStore(gate.data), tenants, stop)
     application.state.live = LiveEvents(dsn, stop)
+    application.state.presence = Presence()
     application.state.streams = Counter()
     return application
 

@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -24,9 +24,10 @@ from starlette.responses import Response, StreamingResponse
 from mirrord.auth.roles import Role
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Connection, acting_dsn, translate_errors
-from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.errors import MirrordError
 from mirrord.sync.timing import pause
+from mirrord.web.presence import Presence, Window
 from mirrord.web.request_context import Visit, session_of, visit_of
 from mirrord.web.rows import live_rows
 from mirrord.web.rows.live_rows import Change, Cursor
@@ -40,7 +41,7 @@ COUNT_SECONDS = 1.0  # seconds between counts of what waits for a person, and ch
 _MAX_TIMED_CHANGES = 60  # with recorded times to disk
 _MAX_SIDEBAR_PAGES = 20_000  # with a remembered state in the sidebar
 
-Queue = asyncio.Queue["Event | None"]
+Queue = asyncio.Queue["Event | Window | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class LiveEvents:
 
     @asynccontextmanager
     async def subscribe(self, tenant: UUID) -> AsyncIterator[Queue]:
-        """A queue of the tenant's events from now on; a None in it: reconnect and resume."""
+        """A queue of the tenant's events from now on; a Window in it: other people; None: reconnect and resume."""
         follower = self._followers.setdefault(tenant, _Follower(tenant))
         queue: Queue = asyncio.Queue()
         follower.queues.add(queue)
@@ -202,7 +203,7 @@ _HEADERS = {"X-Accel-Buffering": "no"}
 
 
 async def stream_events(request: Request) -> Response:
-    """GET api/live: events from now on, or after `Last-Event-ID`."""
+    """GET api/live: events from now on, or after `Last-Event-ID`; with `?page=`, of a window at that page."""
     visit = await visit_of(request)
     state = request.app.state
     if state.streams[visit.session.id] >= MAX_STREAMS_OF_SESSION or state.streams.total() >= MAX_STREAMS:
@@ -220,11 +221,21 @@ async def _events(visit: Visit, live: LiveEvents, since: int | None) -> AsyncIte
             yield _BEGIN
             for event in await _missed_events(visit, since) if since is not None else ():
                 yield event.to_bytes()
-            while (chunk := await _next_chunk(visit, queue)) is not None:
-                yield chunk
+            with _presence_of(visit, queue):
+                while (chunk := await _next_chunk(visit, queue)) is not None:
+                    yield chunk
     finally:
         streams[visit.session.id] -= 1
         streams += Counter()  # removes zero counts
+
+
+def _presence_of(visit: Visit, queue: Queue) -> AbstractContextManager[None]:
+    """The window at the page that it names; ids that the tenant lacks are places where only those who name them are."""
+    page = parse_id(visit.request.query_params.get("page", ""))
+    if page is None:
+        return nullcontext()
+    presence: Presence = visit.request.app.state.presence
+    return presence.window(visit.tenant, page, visit.session.owner, visit.session.name, queue.put_nowait)
 
 
 def event_for(role: Role, event: Event) -> Event:
@@ -259,6 +270,8 @@ async def _next_chunk(visit: Visit, queue: Queue) -> bytes | None:
         if not getting.done():
             return _COMMENT
         event = getting.result()
+        if isinstance(event, Window):
+            event = Event("people", event.list_others())
         return event_for(role, event).to_bytes() if event is not None else None
     finally:
         stopping.cancel()

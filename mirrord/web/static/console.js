@@ -4,6 +4,7 @@ import { start as startSwitcher } from "./finding/switcher.js";
 import { listenToLinks, startView } from "./navigation/navigation.js";
 import { forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
+import { followPeople } from "./page/people.js";
 import { forgetTitles } from "./page/stars.js";
 import { send, tenant } from "./server/api.js";
 import { listen } from "./server/live.js";
@@ -47,6 +48,7 @@ if (tenant) {
   const { start } = await import("./tree/tree.js");
   starting.push(start());
   startSwitcher();
+  followPeople();
   listen();
   listenToLinks();
   void readOffline();

@@ -417,3 +417,10 @@ export const SHARING = {
   revoke: "End",
   revoked: "That address shows nothing now.",
 };
+
+export const PEOPLE = {
+  unnamed: "Someone without a name",
+  noInitials: "?",
+  further: (count) => `+${count}`,
+  more: (count) => (count === 1 ? "1 more person" : `${count} more people`),
+};
