@@ -40,7 +40,7 @@ class Session:
     A signed-in user.
 
     roles: by tenant, which are all that the user sees; None: an operator of all tenants. person: who signed in with
-    an account; None: somebody with a link.
+    an account; None: a person with a link.
     """
 
     id: str

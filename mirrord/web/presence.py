@@ -49,8 +49,8 @@ class _Place:
         is_new = window.person not in self.people
         self.people.setdefault(window.person, _Person(name)).windows += 1
         self.windows.add(window)
-        for told in self.windows if is_new else (window,):
-            told.call()
+        for recipient in self.windows if is_new else (window,):
+            recipient.call()
 
     def leave(self, window: "Window") -> None:
         """Remove a window; the others are told of a person with no window left."""
@@ -59,8 +59,8 @@ class _Place:
         person.windows -= 1
         if person.windows == 0:
             del self.people[window.person]
-            for told in self.windows:
-                told.call()
+            for recipient in self.windows:
+                recipient.call()
 
 
 @dataclass(slots=True, eq=False)

@@ -55,12 +55,12 @@ def test_a_window_that_does_not_read_is_called_once_and_learns_at_most_so_many_n
         for number in range(MAX_NAMES + 5):
             opened.enter_context(presence.window(TENANT, PAGE, f"p{number}", f"P{number}", lambda _: None))
         assert len(ada) == 1
-        told = ada[0].list_others()
-    assert (told["people"], told["more"]) == ([f"P{number}" for number in range(MAX_NAMES)], 5)
+        people = ada[0].list_others()
+    assert (people["people"], people["more"]) == ([f"P{number}" for number in range(MAX_NAMES)], 5)
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "line"),
     [
         ("Ada  Lovelace\n", "Ada Lovelace"),
         ("a\u202eb\x00c", "a b c"),
@@ -70,13 +70,13 @@ def test_a_window_that_does_not_read_is_called_once_and_learns_at_most_so_many_n
         ("", ""),
     ],
 )
-def test_a_name_is_one_line_of_valid_text(name: str, shown: str) -> None:
-    assert shown_name_of(name) == shown
+def test_a_name_is_one_line_of_valid_text(name: str, line: str) -> None:
+    assert shown_name_of(name) == line
 
 
 @given(st.text(st.characters(codec=None, categories=("Cc", "Cf", "Cs", "L", "N", "Z")), max_size=200))
 def test_every_name_is_short_and_can_be_sent(name: str) -> None:
-    shown = shown_name_of(name)
-    assert len(shown) <= MAX_NAME_CHARACTERS
-    assert shown_name_of(shown) == shown
-    assert orjson.loads(orjson.dumps(shown)) == shown
+    line = shown_name_of(name)
+    assert len(line) <= MAX_NAME_CHARACTERS
+    assert shown_name_of(line) == line
+    assert orjson.loads(orjson.dumps(line)) == line
