@@ -1,5 +1,6 @@
 """What was replaced is in the trash until it is a version, and nobody has it open."""
 
+import stat
 from datetime import timedelta
 
 import pytest
@@ -54,3 +55,18 @@ async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_
 
     assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest_of(save)}
     assert not written_copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))
+
+
+async def test_a_page_that_comes_back_from_the_trash_keeps_its_readers(mirror: Mirror) -> None:
+    mirror.write({"Sky/Moon.md": "one\n"})
+    entries = {mirror.root: 0o755, mirror.root / "Sky": 0o755, mirror.root / "Sky/Moon.md": 0o644}
+    for entry, mode in entries.items():
+        entry.chmod(mode)
+    await mirror.settle()
+    mirror.app.execute("UPDATE mirrord.page SET deleted_at = now()")
+    await mirror.settle()
+    assert not (mirror.root / "Sky").exists()
+
+    mirror.app.execute("UPDATE mirrord.page SET deleted_at = NULL")
+    await mirror.settle()
+    assert {entry: stat.S_IMODE(entry.stat().st_mode) for entry in entries} == entries

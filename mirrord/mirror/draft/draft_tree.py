@@ -17,7 +17,7 @@ from mirrord.mirror.draft.draft_copies import DraftCopies
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
-from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Tree
+from mirrord.mirror.tree.tenant_tree import Layer, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
 from mirrord.mirror.write.tree_locks import WRITE_LOCK
@@ -175,7 +175,7 @@ class DraftTree(Tree):
             self._make_shadow(path)
             return self._upper.open_directory(path)
 
-    def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
+    def make_directories(self, path: str, mode: int | None = None) -> None:
         """As in Tree."""
         if _is_private(path) or path.startswith(STATE_DIRECTORY):
             self._upper.make_directories(path, mode)

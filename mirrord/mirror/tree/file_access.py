@@ -8,24 +8,48 @@ import pwd
 import stat
 
 from mirrord.errors import Refused
+from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tree_layout import printable
 
-FILE_MODE = 0o660  # of new files, before the umask
+FILE_MODE, DIRECTORY_MODE = 0o660, 0o770  # of new entries, before the umask
+FILE_READERS, DIRECTORY_READERS = 0o044, 0o055  # mode bits that new entries take from their directory, with any umask
 
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ACL = "system.posix_acl_access"
 _DEFAULT_ACL = "system.posix_acl_default"
 _NO_ATTRIBUTE_ERRORS = (errno.EOPNOTSUPP, errno.ENODATA, errno.EPERM, errno.EACCES)
 
 
 def inherit_access(descriptor: int, directory: int) -> None:
-    """Give a new file, created elsewhere, the group and ACL of a file created in *directory*."""
+    """Give a new file, created elsewhere, the readers, group and ACL of a file created in *directory*."""
     parent = os.fstat(directory)
+    grant_readers(descriptor, parent.st_mode & FILE_READERS)
     if parent.st_mode & stat.S_ISGID:
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, -1, parent.st_gid)
     if acl := _read_attribute(directory, _DEFAULT_ACL):
         os.setxattr(descriptor, _ACL, acl)
         os.fchmod(descriptor, os.fstat(descriptor).st_mode & FILE_MODE)
+
+
+def grant_readers(descriptor: int, readers: int) -> None:
+    """Let the *readers*, bits of a mode, read a new entry too."""
+    if readers & ~(mode := stat.S_IMODE(os.fstat(descriptor).st_mode)):
+        os.fchmod(descriptor, mode | readers)
+
+
+def make_directory(parent: int, name: str, mode: int | None = None) -> None:
+    """Make one directory in the open *parent*. mode: before the umask; None: the readers of the parent may read it."""
+    kernel.mkdir(parent, name, DIRECTORY_MODE if mode is None else mode)
+    if mode is None:
+        grant_passage(parent, name, os.fstat(parent).st_mode & DIRECTORY_READERS)
+
+
+def grant_passage(parent: int, name: str, readers: int) -> None:
+    """Let the *readers*, bits of a mode, read and pass the new directory *name* too."""
+    if readers:
+        with kernel.OpenDescriptor(os.open(name, _FLAGS, dir_fd=parent)) as descriptor:
+            grant_readers(descriptor, readers)
 
 
 def copy_default_access(directory: int, other: int) -> None:

@@ -17,7 +17,7 @@ from mirrord.domain.place import record_directory
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import OutOfScope
 from mirrord.mirror.tree.kernel import OpenDescriptor
-from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Stat, Tree
+from mirrord.mirror.tree.tenant_tree import Layer, Stat, Tree
 from mirrord.mirror.tree.tree_layout import printable
 
 _MAX_REMEMBERED_PATHS = 65_536
@@ -185,7 +185,7 @@ class ScopedTree(Tree):
             raise _missing(path)
         return self._whole.open_directory(path)
 
-    def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
+    def make_directories(self, path: str, mode: int | None = None) -> None:
         """As in Tree."""
         self._check_directory(path)
         self._whole.make_directories(path, mode)

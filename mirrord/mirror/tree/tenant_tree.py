@@ -12,13 +12,11 @@ from mirrord.domain.entry import Digest
 from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror.tree import contained_files, kernel
+from mirrord.mirror.tree.file_access import make_directory
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
-__all__ = ["DIRECTORY_MODE", "Layer", "Stat", "Tree", "check_entry"]
-
-
-DIRECTORY_MODE = 0o770  # before the umask
+__all__ = ["Layer", "Stat", "Tree", "check_entry"]
 
 
 class Layer(NamedTuple):
@@ -235,8 +233,8 @@ class Tree:
     def note_removal(self, path: str) -> None:
         """Note that the file at *path* went to the trash; a later one there is another."""
 
-    def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
-        """Create the directory and its parents where they are missing, durably."""
+    def make_directories(self, path: str, mode: int | None = None) -> None:
+        """Create the directory and its parents where they are missing, durably. mode: None for the readers of each."""
         try:
             with self.open_directory(path):
                 return
@@ -245,7 +243,7 @@ class Tree:
         parts = path.split("/")
         for depth in range(len(parts)):
             with self.open_directory("/".join(parts[:depth])) as parent, contextlib.suppress(FileExistsError):
-                kernel.mkdir(parent, parts[depth], mode)
+                make_directory(parent, parts[depth], mode)
                 kernel.fsync(parent)
 
     def remove_directory(self, path: str) -> bool:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from mirrord.errors import Refused
 from mirrord.mirror.tree import file_access, kernel
-from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Tree, check_entry
+from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import BUILDING_PREFIX, lineage, parent_of
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import new_key
@@ -27,11 +27,16 @@ _MAX_SINGLE_SYNCS = 200  # files; for more of them the whole file system is sync
 
 @dataclass(slots=True)
 class BuildDirectory:
-    """A directory under construction; names are relative to it, *path* to the tree."""
+    """
+    A directory under construction; names are relative to it, *path* to the tree.
+
+    readers: the mode bits of the future parent that let others read and pass it.
+    """
 
     tree: Tree
     path: str
     descriptor: int
+    readers: int
     _created_names: list[str] = field(default_factory=list)
 
     def path_in_tree(self, name: str) -> str:
@@ -40,7 +45,8 @@ class BuildDirectory:
 
     def make_directory(self, name: str) -> None:
         """Create a directory; its parent exists."""
-        kernel.mkdir(self.descriptor, name, DIRECTORY_MODE)
+        file_access.make_directory(self.descriptor, name)
+        file_access.grant_passage(self.descriptor, name, self.readers)
         self._created_names.append(name)
 
     def write(self, name: str, data: bytes) -> None:
@@ -57,6 +63,7 @@ class BuildDirectory:
 
     def _create(self, name: str) -> int:
         descriptor = kernel.create(self.descriptor, name, file_access.FILE_MODE)
+        file_access.grant_readers(descriptor, self.readers & file_access.FILE_READERS)
         if len(self._created_names) <= _MAX_SINGLE_SYNCS:
             self._created_names.append(name)
         return descriptor
@@ -94,7 +101,8 @@ def build_directory(tree: Tree, journal: Journal, target: str) -> Iterator[Build
             with tree.open_directory(path) as descriptor:
                 with tree.open_directory(_nearest_directory(tree, target)) as parent:
                     file_access.copy_default_access(descriptor, parent)
-                yield BuildDirectory(tree, path, descriptor)
+                    readers = os.fstat(parent).st_mode & file_access.DIRECTORY_READERS
+                yield BuildDirectory(tree, path, descriptor, readers)
         finally:
             remove_build_directory(journal, name)
 
@@ -135,6 +143,7 @@ class FileBatch:
         self._building = building
         self._built_names: dict[str, str] = {}
         self._existing_directories = {""}  # paths
+        self._readers: dict[str, int] = {}  # bits of the modes of files, by directory
         self._numbers = count()
 
     @property
@@ -156,11 +165,18 @@ class FileBatch:
         with ExitStack() as undone:
             undone.callback(kernel.unlink, self._building, name)
             try:
+                file_access.grant_readers(descriptor, self._find_readers(parent_of(path)))
                 yield descriptor
             finally:
                 os.close(descriptor)
             undone.pop_all()
         self._built_names[path] = name
+
+    def _find_readers(self, directory: str) -> int:
+        if directory not in self._readers:
+            with self._tree.open_directory(_nearest_directory(self._tree, directory)) as nearest:
+                self._readers[directory] = os.fstat(nearest).st_mode & file_access.FILE_READERS
+        return self._readers[directory]
 
     def sync(self) -> None:
         """Make the tree's whole file system durable, with the built files."""
@@ -206,7 +222,7 @@ class FileBatch:
         self._tree.claim_new_directory(path)
         with self._tree.open_directory(parent_of(path)) as parent:
             try:
-                kernel.mkdir(parent, path.rpartition("/")[2], DIRECTORY_MODE)
+                file_access.make_directory(parent, path.rpartition("/")[2])
             except FileExistsError:
                 with self._tree.open_directory(path):  # raises if it is no directory
                     pass

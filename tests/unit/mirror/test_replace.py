@@ -43,15 +43,28 @@ def in_journal(root: Path) -> list[str]:
     return [path.name for path in (root / ".mirrord" / "tmp" / "daemon").iterdir()]
 
 
-def test_a_new_file_is_made_with_the_group_able_to_write(tree: Tree, journal: Journal, root: Path) -> None:
-    before = os.umask(0o002)
+@pytest.mark.parametrize(("directory", "mode"), [(0o770, 0o660), (0o700, 0o660), (0o755, 0o664), (0o2775, 0o664)])
+def test_readers_of_a_directory_may_read_a_new_file_in_it(
+    tree: Tree, journal: Journal, root: Path, directory: int, mode: int
+) -> None:
+    root.chmod(directory)
+    before = os.umask(0o007)
     written = put(tree, journal, b"new", None)
     os.umask(before)
 
     assert (root / "A.md").read_bytes() == b"new"
     assert written == Written(tree.stat("A.md"))
-    assert stat.S_IMODE((root / "A.md").stat().st_mode) == 0o660
+    assert stat.S_IMODE((root / "A.md").stat().st_mode) == mode
     assert in_journal(root) == []
+
+
+@pytest.mark.parametrize(("directory", "mode"), [(0o770, 0o770), (0o755, 0o775), (0o711, 0o771)])
+def test_readers_of_a_directory_may_pass_a_new_one_in_it(tree: Tree, root: Path, directory: int, mode: int) -> None:
+    root.chmod(directory)
+    before = os.umask(0o007)
+    tree.make_directories("New/Inner")
+    os.umask(before)
+    assert [stat.S_IMODE((root / path).stat().st_mode) for path in ("New", "New/Inner")] == [mode, mode]
 
 
 def test_a_new_file_replaces_nothing(tree: Tree, journal: Journal, root: Path) -> None:

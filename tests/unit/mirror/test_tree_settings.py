@@ -30,7 +30,7 @@ def test_a_text_of_the_name_of_the_pause_is_left(tree: Tree, root: Path) -> None
 
 def test_patterns_are_written_over_those_that_were_read_and_keep_their_access(tree: Tree, root: Path) -> None:
     first = write_ignore_text(tree, "*.tmp\n", read_ignore_text(tree).digest)
-    assert (root / ".mirrorignore").stat().st_mode & 0o777 == 0o660 & ~_umask()
+    assert (root / ".mirrorignore").stat().st_mode & 0o777 == 0o660 & ~_umask() | root.stat().st_mode & 0o044
     (root / ".mirrorignore").chmod(0o604)
     write_ignore_text(tree, "*.bak\n", first)
 
