@@ -169,7 +169,7 @@ def pause(config: Config, tenant: str | None, name: str) -> None:
 
     async def work(connection: Connection, tenant_id: TenantId) -> None:
         row = await lifecycle.find_binding(connection, tenant_id, name)
-        await binding_rows.set_state(connection, tenant_id, row.id, "paused")
+        await binding_rows.pause_binding(connection, tenant_id, row.id)
 
     run_in_transaction(config, tenant, work)
     click.echo(f"{name} is paused.")

@@ -1,6 +1,7 @@
 """No statement of the app fails by a binding, and what the triggers miss is found."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import psycopg
@@ -392,6 +393,26 @@ def test_a_column_that_cannot_be_compared_hides_no_change(world: BoundWorld, kin
     world.await_text("Here.md", "icon: 🌍")
 
 
+def test_a_person_who_pauses_a_binding_waits_for_its_pass(bound: BoundWorld) -> None:
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND starts_with(query, 'UPDATE mirrord.binding SET state') "
+        "AND clock_timestamp() - query_start > interval '2 seconds'"
+    )
+    with psycopg.connect(bound.admin.info.dsn, password=bound.admin.info.password) as passing:
+        passing.execute("SELECT FROM mirrord.binding FOR UPDATE")
+
+        def end_pass() -> None:
+            eventually(lambda: value(bound.admin, waiting), "that the command waits")
+            passing.rollback()
+
+        with ThreadPoolExecutor(1) as passes:
+            ending = passes.submit(end_pass)
+            bound.bind("pause", "kb")
+            ending.result()
+    assert value(bound.admin, "SELECT state FROM mirrord.binding") == "paused"
+
+
 def test_a_comparison_begins_again_after_a_pause(world: BoundWorld) -> None:
     with world.app.connection.transaction():
         pages = sorted(world.app.create(f"Page {number}", "Before.") for number in range(8 * MAX_ROWS))
@@ -399,7 +420,7 @@ def test_a_comparison_begins_again_after_a_pause(world: BoundWorld) -> None:
     world.mirrord.up()
     bound_rows = "SELECT count(*) FROM mirrord.binding_entry"
     eventually(lambda: value(world.admin, bound_rows), "the comparison has begun", pause=0.01)
-    eventually(lambda: world.mirrord.run("bind", "pause", "kb").returncode == 0, "no pass holds the binding", 120)
+    world.bind("pause", "kb")
     world.app.change(pages[0], title="New title")
     world.bind("resume", "kb")
     eventually(lambda: value(world.admin, bound_rows) == len(pages), "all rows are bound", 120)

@@ -11,6 +11,8 @@ from psycopg.types.json import Jsonb
 from mirrord.db.database import Connection, Database, set_actor, set_tenant
 from mirrord.domain.entry import EntryId, TenantId
 
+PASS_SECONDS = 25  # seconds that a person waits for the end of a pass, less than a statement may take
+
 
 @dataclass(frozen=True, slots=True)
 class BindingRow:
@@ -161,6 +163,12 @@ async def set_state(
         "UPDATE mirrord.binding SET state = %s, sentence = %s WHERE tenant_id = %s AND id = %s",
         (state, sentence, tenant, binding),
     )
+
+
+async def pause_binding(connection: Connection, tenant: TenantId, binding: UUID) -> None:
+    """Set the state, after the pass that holds the binding. Raises Locked if that takes longer than PASS_SECONDS."""
+    await connection.execute(f"SET LOCAL lock_timeout = '{PASS_SECONDS}s'".encode())
+    await set_state(connection, tenant, binding, "paused")
 
 
 async def resume_binding(
