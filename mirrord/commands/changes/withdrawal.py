@@ -39,6 +39,9 @@ def _check_separable(tree: DraftTree, change: DraftChange) -> None:
     if change.sort is ChangeSort.MOVED:
         sentence = f"The change set moves {change.source} to {change.path}."
         instruction = f"Move it back to {change.source} with move_page, then call discard_changes with that path."
+    elif tree.has_moved_away(change.path):  # that move is one of the tree's file, which the draft knows by this claim
+        sentence = f"{change.path} took the place of a file that the change set moves to another path."
+        instruction = "Move it to another path with move_page, or call discard_changes for all of it."
     elif not tree.is_claimed_alone(change.path):
         sentence = f"{change.path} is in a folder that the change set makes, moves or deletes."
         instruction = "Move the page to another folder with move_page, or call discard_changes for all of it."

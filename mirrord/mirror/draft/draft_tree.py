@@ -128,6 +128,10 @@ class DraftTree(Tree):
         """Whether *path* is claimed by itself, and not with a directory above it."""
         return path in self.manifest.claims and not any(map(self.manifest.is_claimed, lineage(parent_of(path))))
 
+    def has_moved_away(self, path: str) -> bool:
+        """Whether the draft has the tree's file at *path* at another path."""
+        return any(source == path != target for target, source in self.manifest.sources.items())
+
     def withdraw(self, path: str) -> None:
         """Give the file at *path*, which is claimed alone, back to the tree: the draft's own goes, for good."""
         self._sync_claims()

@@ -19,6 +19,9 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import write_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.mirror.draft.draft_changes import changes_of
 from mirrord.mirror.draft.draft_manifest import Manifest
 from tests.support.trees import tree as files_of
@@ -47,6 +50,7 @@ def withdraw_all(session: Session, connection: ConnectionChanges) -> list[str]:
 
 @settings(max_examples=50, deadline=None)
 @given(STEPS)
+@example([("move", "Inbox.md", "X.md"), ("write", "Inbox.md", "")])
 @example([("edit", "Inbox.md", ""), ("delete", "Archive/Old.md", ""), ("create", "", ""), ("move", "Inbox.md", "X.md")])
 def test_what_is_withdrawn_is_as_the_tree_has_it_in_the_draft_and_after_the_rest_is_applied(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -175,3 +179,35 @@ def test_a_deletion_that_was_withdrawn_is_one_of_the_text_as_it_is_at_the_next_d
     apply_changes(session, draft.facts.id)
     assert pages(root) == {}
     assert THEIRS.encode() in trashed(root).values()
+
+
+def test_a_page_at_the_former_path_of_a_moved_one_is_not_withdrawn_alone(session: Session) -> None:
+    root, connection = session.tree.root, ConnectionChanges()
+    page(root, "Page.md", "# Page\n")
+    draft = opened_of_new(session, connection)
+    move_page(draft.session, "Page.md", "Zed.md")
+    write_page(draft.session, "Page.md", "# Another\n")
+
+    with pytest.raises(Failed, match="took the place of a file that the change set moves"):
+        withdraw_file(session, connection, "Page.md")
+    move_page(draft.session, "Page.md", "Another.md")
+    withdraw_file(session, connection, "Another.md")
+
+    leave_draft(connection)
+    apply_changes(session, draft.facts.id)
+    assert pages(root) == {"Zed.md": b"# Page\n"}
+    assert any(data.endswith(b"# Another\n") for data in trashed(root).values())
+
+
+def test_a_page_that_was_deleted_and_withdrawn_can_be_restored_beside_the_trees(session: Session) -> None:
+    root, connection = session.tree.root, ConnectionChanges()
+    page(root, "Page.md", "# Page\n")
+    draft = opened_of_new(session, connection)
+    trash_id = delete_page(draft.session, "Page.md").trash_id
+    withdraw_file(session, connection, "Page.md")
+
+    restored = restore_page(draft.session, trash_id, "Other.md")
+
+    leave_draft(connection)
+    apply_changes(session, draft.facts.id)
+    assert pages(root) == {"Page.md": b"# Page\n", restored.path: b"# Page\n"}
