@@ -256,6 +256,24 @@ def test_a_page_beside_that_a_person_wrote_into_stays_and_the_next_save_is_anoth
     assert row_of(mirrord.app, sibling)["markdown"].endswith("settled by hand\n")
 
 
+def test_a_save_beside_a_later_change_that_is_held_leaves_the_page_of_the_earlier_one(mirrord: Mirrord) -> None:
+    path, page, content = held_page(mirrord)
+    first, second = TEXT.replace("seven", "eight"), TEXT.replace("Harbour", "Haven")
+    save(mirrord.file(path), first)
+    sibling = eventually(lambda: sibling_with(mirrord, page, first), "the first save")
+    change(mirrord.app, page, content=Jsonb(content))
+    eventually(lambda: mirrord.text(path) == TEXT, "the text of the row in the file")
+    assert_over(mirrord, path)
+    change(mirrord.app, page, content=Jsonb(EMPTIED))
+    assert_held(mirrord, path, page)
+
+    save(mirrord.file(path), second)
+
+    other = eventually(lambda: sibling_with(mirrord, page, second), "the second save")
+    assert other != sibling
+    assert row_of(mirrord.app, sibling)["markdown"].endswith(first)
+
+
 def test_the_file_of_a_page_that_is_held_comes_back_when_it_is_removed(mirrord: Mirrord) -> None:
     path, page, _ = held_page(mirrord)
     mirrord.file(path).unlink()

@@ -130,8 +130,8 @@ async def _merge_conflict(
             sides.old_buffers.note_save(decision.state.entry, file.digest)
         renewed: list[EntryId] | None = None
         if decision.move is Move.SIBLING:
-            conflict = replace(conflict, ancestor=None)
             renewed = await renew_sibling(sides, conflict)
+            conflict = replace(conflict, ancestor=None)
         elif buffer_revision is not None:
             conflict = replace(
                 conflict, ancestor=buffer_revision.digest, ancestor_version=buffer_revision.version, stale=True

@@ -16,7 +16,8 @@ async def renew_sibling(sides: Sides, clash: UnmergedConflict) -> list[EntryId] 
     """
     Take the file's text into the page that has the save before; returns the entries to look at afterwards.
 
-    None: there is none, or a person or an app wrote into it since.
+    None: there is none, or a person or an app wrote into it since, or the file had another text after that save: then
+    this save does not have its words.
 
     Raises:
         Stale: the sibling changed meanwhile; nothing was written.
@@ -27,7 +28,9 @@ async def renew_sibling(sides: Sides, clash: UnmergedConflict) -> list[EntryId] 
     file_text = decode(clash.data)
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         sibling = await open_issues.load_open_sibling(connection, sides.tenant, sides.mirror, clash.row.entry)
-        if sibling is None or sibling.markdown != _text_beside(sibling.file_text, sibling.entry):
+        if sibling is None or digest_of(sibling.file_text.encode()) != clash.ancestor:
+            return None
+        if sibling.markdown != _text_beside(sibling.file_text, sibling.entry):
             return None
         await _write_save(connection, sides, clash, sibling, file_text)
     return [clash.row.entry, sibling.entry]
