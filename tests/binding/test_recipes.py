@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -79,6 +80,12 @@ def recipe(name: str) -> str:
     return str(text.replace('"0b1c…" = "acme"', f'"{TEAM}" = "demo"'))
 
 
+def new_column_of(table: str) -> str:
+    """The statement of the guide that adds a column to a table of an app."""
+    (statement,) = re.findall(rf"^ALTER TABLE {table} .*;$", GUIDE, flags=re.MULTILINE)
+    return str(statement)
+
+
 def start(world: BoundWorld, name: str) -> None:
     world.mapping.write_text(recipe(name))
     world.bind("add", str(world.mapping))
@@ -129,8 +136,7 @@ def test_rails_with_action_text(app: BoundWorld) -> None:
 
 def test_strapi(app: BoundWorld) -> None:
     app.admin.execute(STRAPI.encode())
-    (statement,) = re.findall(r"^ALTER TABLE articles .*;$", GUIDE, flags=re.MULTILINE)
-    app.admin.execute(statement.encode())
+    app.admin.execute(new_column_of("articles").encode())
     start(app, "strapi")
     app.await_text("Beans.md", "Green *beans*.")
     app.admin.execute("UPDATE articles SET body = 'Broad *beans*.' WHERE published_at IS NOT NULL")
@@ -161,19 +167,23 @@ def test_docmost(app: BoundWorld) -> None:
 
 def test_outline(app: BoundWorld) -> None:
     app.admin.execute(OUTLINE.encode())
+    app.admin.execute(new_column_of("documents").encode())
     strong = {"type": "text", "text": "Green.", "marks": [{"type": "strong"}]}
     content = document_with({"type": "paragraph", "content": [strong]}, "bullet_list", "list_item")
     insert_collection = 'INSERT INTO collections (id, name, "teamId") VALUES (%s, %s, %s)'
     app.admin.execute(insert_collection, [SPACE, "Handbook", TEAM])
     app.admin.execute(insert_collection, [HIDDEN, "Board", TEAM])
     insert_document = (
-        'INSERT INTO documents (id, "urlId", title, content, "teamId", "collectionId", "parentDocumentId", template) '
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+        'INSERT INTO documents (id, "urlId", title, content, "teamId", "collectionId", "parentDocumentId", template, '
+        '"publishedAt") VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now())'
     )
     app.admin.execute(insert_document, [ABOVE, "u1", "Garden", content, TEAM, SPACE, None, False])
     app.admin.execute(insert_document, [BELOW, "u2", "Beans", content, TEAM, SPACE, ABOVE, False])
     app.admin.execute(insert_document, [SPACE, "u3", "Form", content, TEAM, SPACE, None, True])
     app.admin.execute(insert_document, [HIDDEN, "u4", "Secret", content, TEAM, HIDDEN, None, False])
+    for key, collection in (("u5", None), ("u6", SPACE)):
+        app.admin.execute(insert_document, [uuid4(), key, "Draft", content, TEAM, collection, None, False])
+    app.admin.execute("""UPDATE documents SET "publishedAt" = NULL WHERE title = 'Draft'""")
     start(app, "outline")
     app.await_text("Handbook/Garden/Beans.md", f"id: {BELOW}", "**Green.**", "- one")
     await_rest(app, "outline")
