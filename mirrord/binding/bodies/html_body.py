@@ -21,7 +21,7 @@ def document_of_html(text: str) -> Document:
     The document that *text* shows.
 
     Raises:
-        Damaged: it is nested too deep.
+        Damaged: it is nested too deep, has too many elements, or tables with rows of too different lengths.
     """
     return make_document([leaf.node for leaf in read_leaves(parse_tree(text).children, text)])
 

@@ -11,12 +11,16 @@ from itertools import groupby
 
 from mirrord.binding.bodies.html_inline import UNSEEN, InlineReading, is_inline
 from mirrord.binding.bodies.html_tree import COMMENT, Child, Element, Text
+from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.schema.document import Node, text_node
 
 LANGUAGE = "language-"  # the class of a block of code, before its language
 TASK_LIST, TASK_ITEM = "taskList", "taskItem"  # as `data-type`
 _LEAVES = frozenset("p h1 h2 h3 h4 h5 h6 ul ol blockquote pre hr table".split())
+MAX_ADDED_CELLS = (
+    65_536  # empty cells that fill short rows of tables: one row may be long, and a million below it short
+)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -37,28 +41,45 @@ class Leaf:
 
 
 def read_leaves(children: Sequence[Child], source: str) -> list[Leaf]:
-    """The blocks of *source*, which has *children*, but for empty ones."""
-    return list(_leaves_in(children, source))
+    """
+    The blocks of *source*, which has *children*, but for empty ones.
+
+    Raises:
+        Damaged: too many cells are missing in rows of its tables.
+    """
+    return list(_leaves_in(children, source, _Room()))
 
 
-def _leaves_in(children: Sequence[Child], source: str) -> Iterator[Leaf]:
+@dataclass(slots=True)
+class _Room:
+    """cells: empty ones that all tables of a body may still get."""
+
+    cells: int = MAX_ADDED_CELLS
+
+    def take_cells(self, count: int) -> None:
+        self.cells -= count
+        if self.cells < 0:
+            raise Damaged("its body has tables with rows of too different lengths")
+
+
+def _leaves_in(children: Sequence[Child], source: str, room: _Room) -> Iterator[Leaf]:
     for is_text, group in groupby(children, is_inline):
         part = list(group)
         if is_text:
-            yield from _loose_text(part, source)
+            yield from _loose_text(part, source, room)
             continue
         for element in part:
             assert isinstance(element, Element)
             if element.tag in UNSEEN or element.tag == COMMENT:
                 continue
             if element.tag not in _LEAVES and not all(map(is_inline, element.children)):
-                yield from _leaves_in(element.children, source)
+                yield from _leaves_in(element.children, source, room)
             else:
-                yield from _leaf(element)
+                yield from _leaf(element, room)
 
 
-def _loose_text(part: Sequence[Child], source: str) -> Iterator[Leaf]:
-    reading = _Reading()
+def _loose_text(part: Sequence[Child], source: str, room: _Room) -> Iterator[Leaf]:
+    reading = _Reading(room)
     nodes = reading.paragraph(part)
     if nodes:
         start, end = part[0].start, part[-1].end
@@ -67,8 +88,8 @@ def _loose_text(part: Sequence[Child], source: str) -> Iterator[Leaf]:
         yield Leaf(nodes[0], start, end, loss=reading.loss)
 
 
-def _leaf(element: Element) -> Iterator[Leaf]:
-    reading = _Reading()
+def _leaf(element: Element, room: _Room) -> Iterator[Leaf]:
+    reading = _Reading(room)
     nodes = reading.block(element, keeps_attributes=True)
     if nodes:
         yield Leaf(nodes[0], element.start, element.end, element.tag, element.attributes, reading.loss)
@@ -76,6 +97,10 @@ def _leaf(element: Element) -> Iterator[Leaf]:
 
 class _Reading(InlineReading):
     """One block, whose inside may have others."""
+
+    def __init__(self, room: _Room) -> None:
+        super().__init__()
+        self._room = room
 
     def block(self, element: Element, *, keeps_attributes: bool = False) -> list[Node]:
         """The node of *element*; none if it is empty. keeps_attributes: they stay with its element."""
@@ -196,8 +221,9 @@ class _Reading(InlineReading):
         if not rows:
             return []
         width = max(map(len, rows))
-        if any(len(row) < width for row in rows):
+        if missing := sum(width - len(row) for row in rows):
             self.lose("rows of several lengths in a table")
+            self._room.take_cells(missing)
         empty: Node = {"type": "tableCell", "content": [{"type": "paragraph"}]}
         rows = [[*row, *[empty] * (width - len(row))] for row in rows]
         content = [self._row(row, "tableCell" if number else "tableHeader") for number, row in enumerate(rows)]

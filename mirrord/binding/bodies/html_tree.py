@@ -9,6 +9,7 @@ from mirrord.errors import Damaged
 
 COMMENT = "!"  # the tag of comments and declarations
 MAX_DEPTH = 100  # elements inside elements
+MAX_ELEMENTS = 250_000  # of one source; each takes a kilobyte as a block of a document
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _VERBATIM = frozenset(["script", "style", "textarea", "title"])  # no tags inside, but for their own end
 BLOCKS = frozenset(
@@ -67,7 +68,7 @@ def parse_tree(source: str) -> Tree:
     The tree of *source*, which may be any text.
 
     Raises:
-        Damaged: it is nested too deep.
+        Damaged: it is nested too deep, or has too many elements.
     """
     builder = _Builder(source)
     for event in _events_of(source):
@@ -146,6 +147,7 @@ class _Builder:
         self._source = source
         self._root = Element("", {}, 0, len(source))
         self._open = [self._root]
+        self._count = 0
         self._is_sound = True
 
     def add(self, event: _Event) -> None:
@@ -168,6 +170,9 @@ class _Builder:
         while event.name in _ENDED_BY.get(self._open[-1].tag, ()):
             self._open.pop().end = event.start
             self._is_sound = False
+        self._count += 1
+        if self._count > MAX_ELEMENTS:
+            raise Damaged("its body has too many elements")
         element = Element(event.name, event.attributes, event.start, event.end)
         self._open[-1].children.append(element)
         if event.kind == "start" and event.name not in VOID:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.binding.bodies.html_body import document_of_html, html_with
+from mirrord.binding.bodies.html_tree import MAX_ELEMENTS
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
@@ -192,3 +193,21 @@ def test_every_source_is_read_once(part: str) -> None:
 def test_a_source_that_is_nested_too_deep_is_refused(part: str) -> None:
     with pytest.raises(Damaged, match="nested too deep"):
         document_of_html(part * 20_000)
+
+
+@pytest.mark.parametrize(("tables", "width", "height"), [(1, 8_000, 8_000), (400, 40, 40)])
+def test_tables_that_would_take_the_memory_of_all_are_refused(tables: int, width: int, height: int) -> None:
+    table = f"<table><tr>{'<td>a</td>' * width}</tr>{'<tr><td>b</td></tr>' * height}</table>"
+    with pytest.raises(Damaged, match="rows of too different lengths"):
+        document_of_html(table * tables)
+
+
+def test_a_source_with_too_many_elements_is_refused() -> None:
+    with pytest.raises(Damaged, match="too many elements"):
+        document_of_html("<br>" * (MAX_ELEMENTS + 1))
+
+
+def test_short_rows_of_a_table_are_filled() -> None:
+    document = document_of_html(f"<table><tr>{'<th>a</th>' * 12}</tr>{'<tr><td>b</td></tr>' * 300}</table>")
+    (table,) = document["content"]
+    assert {len(row["content"]) for row in table["content"]} == {12}
