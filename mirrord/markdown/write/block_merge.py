@@ -107,14 +107,16 @@ def _would_continue(cut: SplitLines, pieces: Sequence[Piece]) -> bool:
 def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
     pairs = match_or_replace_blocks([part.block for part in cut.parts], blocks)
+    place = 0  # of the last block that the page has
     for block, pair, following in zip(blocks, pairs, [*pairs, None][1:], strict=True):
+        if result and (last_place := result[-1].old_index) is not None:
+            place = last_place
         if pair and pair.is_equal:
             result.append(Piece(block, cut.lines_of_part(pair.old), pair.old, is_changed=False))
             continue
         neighbour_lines = [piece.lines[0].text for piece in result[-1:]]
         if following and following.is_equal:
             neighbour_lines.append(cut.lines[cut.parts[following.old].start])
-        place = next((piece.old_index for piece in reversed(result) if piece.old_index is not None), 0)
         old = pair.old if pair else None
         former = _lines_as_before(block, setting)
         if not former and (lines := _splice_part(cut, block, old, setting)):
