@@ -156,6 +156,36 @@ async def test_a_text_whose_answer_was_lost_is_not_offered_even_if_the_page_chan
     await expect(writer.page.get_by_role("button", name="Continue with it")).to_have_count(0)
 
 
+async def test_markdown_that_was_left_is_not_saved_over_a_change_that_was_not_shown(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Left Markdown.md")
+    save(file, "one\n")
+    writer = await person()
+    await writer.open("Left Markdown.md")
+    await ready(writer)
+    await writer.page.get_by_role("button", name="Markdown", exact=True).click()
+    await writer.context.set_offline(True)
+    source = writer.page.locator("#source")
+    await source.fill("one typed\n")
+    await source.press("Control+s")
+    await writer.die()
+    save(file, "one by another\n")
+    eventually(lambda: row_of(console.mirrord, "Left Markdown.md").markdown == "one by another\n", "the other change")
+    await writer.context.set_offline(False)
+    await writer.page.goto(f"{console.url}/t/console/p/{row_of(console.mirrord, 'Left Markdown.md').id}")
+    await writer.page.get_by_role("button", name="Continue with it").click(timeout=PATIENCE)
+    source = writer.page.locator("#source")
+    await expect(source).to_have_value("one typed\n", timeout=PATIENCE)
+    await expect(writer.page.locator(".choice pre")).to_have_text("one by another\n", timeout=PATIENCE)
+    await source.press("Control+s")
+    await writer.is_told("clash")
+    assert row_of(console.mirrord, "Left Markdown.md").markdown == "one by another\n"
+
+    await writer.page.get_by_role("button", name="Keep your version").click()
+    becomes(file, "one typed\n")
+
+
 async def test_who_signs_out_may_delete_what_the_browser_keeps(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Signed out.md"), "one\n")
     writer = await person()

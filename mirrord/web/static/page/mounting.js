@@ -97,14 +97,15 @@ function mountMarkdown() {
   if (shown.place.dataset.editor === "no") {
     part("why").textContent = PAGE.notBuilt;
   }
-  const kept = shown.draft.stored?.text ?? null;
-  return mountSource(shown.place, shown.page, { onState: showState, kept, keep: (text) => hold("source", text) });
+  const { text: kept = null, version: keptVersion = null } = shown.draft.stored ?? {};
+  const keep = (text, version) => hold("source", text, version);
+  return mountSource(shown.place, shown.page, { onState: showState, kept, keptVersion, keep });
 }
 
-/** Keep what is not saved, in the draft of the editor that is mounted now. */
-function hold(view, text) {
+/** Keep what is not saved, in the draft of the editor that is mounted now. version: of the page that it was made from. */
+function hold(view, text, version = shown.page.version) {
   const own = shown.draft;
-  own.keep(view, shown.page.version, text).then(
+  own.keep(view, version, text).then(
     () => own === shown.draft && showKept("yes"),
     () => text !== null && own === shown.draft && showKept("no"),
   );

@@ -7,11 +7,13 @@ import { restored } from "./endings.js";
 const HOLDING = 300; // ms between two times that what is typed is kept: a long text is too much for every key
 
 /**
- * Show `page` in `place`. `options`: `onState(state, sentence)`, `keep(text|null)`, `kept` (a text that was never saved).
+ * Show `page` in `place`. `options`: `onState(state, sentence)`, `keep(text|null, version)`, `kept` (a text that was never
+ * saved) and `keptVersion`, that of the page from which it was made.
  * Returns what page.js drives: `update(page)`, `unsaved()`, `saveNow()`, `focus()`, `destroy()`.
  */
 export function mountSource(place, page, options) {
-  let current = page;
+  const isOlder = options.kept !== null && options.keptVersion < page.version; // what came since was not seen
+  let current = isOlder ? { ...page, version: options.keptVersion, text_digest: null } : page;
   const area = make("textarea", { id: "source", spellcheck: "true", "aria-label": SOURCE.field, autocomplete: "off" });
   const save = button(SOURCE.save, () => saveNow(), { class: "main", "aria-keyshortcuts": "Control+S" });
   const choice = make("div", { class: "choice" });
@@ -30,7 +32,7 @@ export function mountSource(place, page, options) {
   function keep() {
     clearTimeout(holding);
     holding = null;
-    options.keep(unsaved() ? text() : null);
+    options.keep(unsaved() ? text() : null, current.version);
   }
 
   /** Nothing may come after this. */
@@ -107,6 +109,7 @@ export function mountSource(place, page, options) {
   window.addEventListener("pagehide", keepNow, { signal });
   document.addEventListener("visibilitychange", () => document.hidden && keepNow(), { signal });
   tell();
+  if (isOlder && unsaved()) offer(page);
   return {
     unsaved,
     saveNow,
