@@ -5,7 +5,7 @@ What a reader of the page is not meant to see is left out: comments, HTML, defin
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -47,7 +47,17 @@ _LINK_SCHEMES = ("http", "https", "mailto")
 _ALIGNMENTS = ("left", "center", "right")
 _MAX_SPAN = 1000  # rows or columns of a cell
 _MAX_HEADING = 6
-_HIDDEN_TEXT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?(?:%%|\Z)|</?[A-Za-z!?][^>]*(?:>|\Z)", re.DOTALL)
+# Comments of Markdown and of other programs, tags, properties of Logseq, and lines that load parts of a page.
+_HIDDEN_TEXT = re.compile(
+    r"""<!--.*?(?:-->|\Z) | %%.*?(?:%%|\Z) | \{\{?/\*.*?(?:\*/\}\}?|\Z) | \{\#.*?\#\}
+    | ^[ \t]*\#\+BEGIN_COMMENT\b.*?(?:^[ \t]*\#\+END_COMMENT\b|\Z)
+    | ^[ \t]*[\w./-]+::(?=\s|\Z)[^\n]* | ^(?:import|export)[ \t][^\n]*
+    | </?[A-Za-z!?][^>]*(?:>|\Z)""",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+# Comments of Jekyll and Hugo begin and end in nodes of their own, with what they hide between them.
+_COMMENT_BEGIN = re.compile(r"\{%-?\s*comment\b|\{\{[%<]\s*comment\b")
+_COMMENT_END = re.compile(r"\{%-?\s*endcomment\b|\{\{[%<]\s*/\s*comment\b")
 _DEFINITION = re.compile(r"\s*\[[^\]]*\]:")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _BLANKS = re.compile(r"\s+")
@@ -84,7 +94,20 @@ def _children_of(node: _Node, links: ReadableLinks, depth: int) -> Markup:
     children = node.get("content")
     if not isinstance(children, list) or depth > MAX_DEPTH:
         return Markup()
-    return Markup().join(_html_of(child, links, depth + 1) for child in children if isinstance(child, dict))
+    nodes = [child for child in children if isinstance(child, dict)]
+    return Markup().join(_html_of(child, links, depth + 1) for child in _without_comments(nodes))
+
+
+def _without_comments(nodes: Sequence[_Node]) -> Iterator[_Node]:
+    """Those of *nodes* that are in no comment, which begins in one of them and ends in another."""
+    is_comment = False
+    for node in nodes:
+        attributes = node.get("attrs")
+        raw = _word_of(attributes.get("raw")) if isinstance(attributes, dict) else ""
+        is_comment |= _COMMENT_BEGIN.search(raw) is not None
+        if not is_comment:
+            yield node
+        is_comment &= _COMMENT_END.search(raw) is None
 
 
 def _html_of(node: _Node, links: ReadableLinks, depth: int) -> Markup:

@@ -101,6 +101,29 @@ def test_comments_tags_and_definitions_of_links_are_not_shown(text: str) -> None
     assert "secret" not in html_of(text)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (Dialect.DOCUSAURUS, "shown {/* secret */} text\n\n{/*\nsecret */}\n\nimport x from './secret'\n"),
+        (Dialect.HUGO, "shown {{/* secret */}} text\n\n{{% comment %}}\n\nsecret\n\n{{% /comment %}}\n"),
+        (
+            Dialect.JEKYLL,
+            "shown {% comment %}secret{% endcomment %} text\n\n{% comment %}\n\nsecret\n\n{% endcomment %}\n",
+        ),
+        (
+            Dialect.LOGSEQ,
+            "private:: secret\n\n- shown text\n  hidden:: secret\n\n#+BEGIN_COMMENT\nsecret\n#+END_COMMENT\n",
+        ),
+    ],
+)
+def test_what_another_program_hides_from_readers_is_not_shown(dialect: Dialect, text: str) -> None:
+    html = str(render_document(read_document(text, dialect), ReadableLinks()))
+
+    assert "secret" not in html
+    assert "shown" in html
+    assert "text" in html
+
+
 def test_a_picture_is_shown_if_it_is_an_attachment_and_none_from_elsewhere() -> None:
     text = "![plan](assets/plan%201.png) ![far](https://x.example/spy.png) ![[plan.png]] ![gone](gone.png)\n"
     files = {("image", "assets/plan 1.png"): "/s/t/p/1/file/2", ("embed", "plan.png"): "/s/t/p/1/file/2"}
