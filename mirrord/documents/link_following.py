@@ -6,28 +6,18 @@ target moved get another target in the text instead (`documents.link_moves`, `do
 So the cost of a change depends on the number of links with its names, never on the number of pages.
 """
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.db.content import link_rows
-from mirrord.db.content.link_rows import DueLink, EntryPlace, LinkName
+from mirrord.db.content.link_rows import EntryPlace, LinkName
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch
 from mirrord.documents.link_moves import NameChange, Renamed, gather_moves, load_touched, note_new_targets
-from mirrord.documents.link_places import load_candidates, load_named_origins
+from mirrord.documents.link_resolution import resolve_due_links
 from mirrord.domain.entry import EntryId, Kind, TenantId
-from mirrord.domain.link_meaning import (
-    Candidate,
-    LinkMeaning,
-    NameKind,
-    Origin,
-    key_of,
-    names_of_page,
-    resolve_link,
-    target_key,
-)
+from mirrord.domain.link_meaning import NameKind, key_of, names_of_page
 from mirrord.domain.link_rule import LinkRule
 from mirrord.markdown.logseq_names import names_in_logseq
 
@@ -49,7 +39,7 @@ async def follow_links(connection: Connection, tenant: TenantId, batch: FeedBatc
     entries = batch.entries_for_links
     renamed = await _load_renamed(connection, tenant, entries) if entries else {}
     has_notes = bool(renamed) and await _replace_names(connection, tenant, renamed, rule)
-    count = await _resolve_due(connection, tenant) if batch.has_due_links or renamed else 0
+    count = await resolve_due_links(connection, tenant) if batch.has_due_links or renamed else 0
     return FollowedLinks(count, has_notes or batch.has_pending_links)
 
 
@@ -94,28 +84,4 @@ def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[Link
     return [
         LinkName(spot.entry, number, spot.kind, place.parent, place.index, form, name, key_of(name))
         for number, (form, name) in enumerate(called_names)
-    ]
-
-
-async def _resolve_due(connection: Connection, tenant: TenantId) -> int:
-    """Resolve links that are due, as of link_cursor: what moved since then is followed in its turn."""
-    due = await link_rows.load_due_links(connection, tenant)
-    if not due:
-        return 0
-    origins = await load_named_origins(connection, tenant, {link.source for link in due}, due[0].dialect)
-    keyed = [(link, target_key(link.kind, link.target, origins[link.source])) for link in due]
-    keys = {key for _, key in keyed if key is not None}
-    candidates = await load_candidates(connection, tenant, keys, as_named=True)
-    await link_rows.store_targets(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
-    return len(due)
-
-
-def _resolve_all(
-    keyed: Sequence[tuple[DueLink, str | None]],
-    origins: Mapping[EntryId, Origin],
-    candidates: Mapping[str, Sequence[Candidate]],
-) -> list[tuple[DueLink, str | None, LinkMeaning]]:
-    return [
-        (link, key, resolve_link(link.kind, link.target, origins[link.source], candidates.get(key or "", ())))
-        for link, key in keyed
     ]

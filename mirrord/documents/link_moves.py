@@ -14,6 +14,7 @@ from mirrord.db.content.link_rows import LinkName
 from mirrord.db.content.pending_links import LinkNote, MeantLink
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import load_candidates, load_named_paths
+from mirrord.documents.link_resolution import resolve_touched_links
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_meaning import Names, Origin, key_of, site_of, target_key, wikilink_path
 from mirrord.domain.link_rule import LinkRule, Mover
@@ -83,6 +84,7 @@ async def gather_moves(
     if not movers:
         return None
     touched = await load_touched(connection, tenant, {entry: renamed[entry] for entry in movers})
+    await resolve_touched_links(connection, tenant, touched.keys, touched.sources)
     links = await pending_links.load_meant_links(connection, tenant, touched.keys, touched.sources)
     return GatheredMoves(movers, links, await load_named_paths(connection, tenant, _ends_of(links))) if links else None
 

@@ -170,3 +170,28 @@ def test_links_find_pages_of_logseq_by_namespaces_and_aliases_and_follow_them(mi
     save(mirrord.file("pages/Called.md"), "alias:: Ship\n\n- text\n")
     after = {"Tools/Apps": "pages/Tools___Apps", "rocket": None}
     eventually(lambda: _meanings_on(mirrord, "Home") == after, "a link to an alias that is gone")
+
+
+def test_a_rename_right_after_another_dialect_moves_the_links_that_mean_the_page_by_it(
+    fresh_dsn: str, tmp_path: Path
+) -> None:
+    with Near(tmp_path, dsn=fresh_dsn) as mirrord:
+        mirrord.up()
+        for path in ("Note.md", "Deep/Note.md", "Deep/Down/Only.md"):
+            mirrord.file(path).parent.mkdir(parents=True, exist_ok=True)
+            save(mirrord.file(path), f"text of {path}\n")
+        others = "[[nothing]]\n" * 5_000
+        save(mirrord.file("Deep/Home.md"), f"{others}\n[[Note]] [a](Only.md)\n")
+        as_plain = {"nothing": None, "Note": "Deep/Note", "Only.md": None}
+        eventually(lambda: _meanings_on(mirrord, "Home") == as_plain, "the meanings of plain pages")
+
+        mirrord.stop()
+        (mirrord.root / ".obsidian").mkdir()
+        mirrord.app.execute("UPDATE page SET name = 'Sole' WHERE name = 'Only'")
+        deep = "(SELECT id FROM page WHERE name = 'Deep')"
+        mirrord.app.execute(f"UPDATE page SET name = 'Other' WHERE name = 'Note' AND parent_id = {deep}".encode())
+        mirrord.up()
+        in_obsidian = {"nothing": None, "Note": "Note", "Sole.md": "Down/Sole"}
+        followed = f"{others}\n[[Note]] [a](Sole.md)\n"
+        eventually(lambda: mirrord.text("Deep/Home.md") == followed, "the link to the renamed page")
+        eventually(lambda: _meanings_on(mirrord, "Home") == in_obsidian, "the meanings of Obsidian")

@@ -9,7 +9,8 @@ BATCH_LINKS = 20_000  # links that one transaction makes due
 _FORGET_SQL = """
 UPDATE mirrord.page SET content = NULL
  WHERE tenant_id = %s AND id IN (SELECT id FROM mirrord.page
-                                  WHERE tenant_id = %s AND content IS NOT NULL AND 'content' <> ALL (ahead) LIMIT %s)"""
+                                  WHERE tenant_id = %s AND content IS NOT NULL AND 'content' <> ALL (ahead) LIMIT %s)
+RETURNING 1"""
 
 
 async def load_dialect(connection: Connection, tenant: TenantId) -> Dialect:
@@ -31,13 +32,14 @@ async def forget_documents(connection: Connection, tenant: TenantId) -> bool:
     Documents that apps wrote and that are not rendered yet stay. Returns whether there were any.
     """
     cursor = await connection.execute(_FORGET_SQL, (tenant, tenant, BATCH_DOCUMENTS))
-    return cursor.rowcount > 0
+    return await cursor.fetchone() is not None  # a cursor knows no count of rows before its answer is fetched
 
 
 _MAKE_DUE_SQL = """
 UPDATE mirrord.page_link SET due = true
  WHERE tenant_id = %s AND (source_id, number) IN (
-    SELECT source_id, number FROM mirrord.page_link WHERE tenant_id = %s AND NOT due LIMIT %s)"""
+    SELECT source_id, number FROM mirrord.page_link WHERE tenant_id = %s AND NOT due LIMIT %s)
+RETURNING 1"""
 _FOLLOW_AGAIN_SQL = """
 UPDATE mirrord.link_cursor SET seq = 0, entry_id = '00000000-0000-0000-0000-000000000000' WHERE tenant_id = %s"""
 
@@ -49,7 +51,7 @@ async def forget_meanings(connection: Connection, tenant: TenantId) -> bool:
     Returns whether there were any.
     """
     cursor = await connection.execute(_MAKE_DUE_SQL, (tenant, tenant, BATCH_LINKS))
-    if cursor.rowcount > 0:
+    if await cursor.fetchone() is not None:
         return True
     await connection.execute(_FOLLOW_AGAIN_SQL, (tenant,))
     return False

@@ -316,13 +316,32 @@ async def mark_links_due(
             await connection.execute(statement.encode(), (tenant, values))
 
 
+_DUE = """
+SELECT source_id, number, kind, target, (SELECT dialect FROM mirrord.tenant WHERE id = %(t)s) FROM mirrord.page_link
+ WHERE tenant_id = %(t)s AND due AND pending IS NULL"""
+
+
 async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLink]:
-    """The next links to resolve, at most DUE of them."""
-    cursor = await connection.execute(
-        "SELECT source_id, number, kind, target, (SELECT dialect FROM mirrord.tenant WHERE id = %s) "
-        "FROM mirrord.page_link WHERE tenant_id = %s AND due AND pending IS NULL ORDER BY source_id, number LIMIT %s",
-        (tenant, tenant, LINKS_PER_BATCH),
-    )
+    """The next links to resolve, at most LINKS_PER_BATCH of them."""
+    values = {"t": tenant, "limit": LINKS_PER_BATCH}
+    return await _load_due(connection, "ORDER BY source_id, number LIMIT %(limit)s", values)
+
+
+async def load_touched_due_links(
+    connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]
+) -> list[DueLink]:
+    """The links to resolve that have one of *keys*, or are on one of *sources*."""
+    touched = [("target_key", list(keys)), ("source_id", list(sources))]
+    batches = [
+        await _load_due(connection, f"AND {column} = ANY (%(values)s)", {"t": tenant, "values": values})
+        for column, values in touched
+        if values
+    ]
+    return list({(link.source, link.number): link for batch in batches for link in batch}.values())
+
+
+async def _load_due(connection: Connection, condition: str, values: Mapping[str, Any]) -> list[DueLink]:
+    cursor = await connection.execute(f"{_DUE} {condition}".encode(), values)
     return [
         DueLink(source, number, kind, target, dialect_called(dialect))
         for source, number, kind, target, dialect in await cursor.fetchall()
