@@ -5,7 +5,7 @@ A table that is JSON in the page stays so while an app edits it, and so does one
 cells. Pure.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mirrord.errors import Damaged
@@ -20,6 +20,7 @@ _BOLD: Final[Mark] = {"type": "bold"}
 _CODE: Final[Mark] = {"type": "code"}
 _BULLETS: Final = ("•", "◦", "▪")  # by the depth of a list
 _CELLS: Final = ("tableHeader", "tableCell")
+MAX_ADDED_CELLS: Final = 100_000  # empty cells: one row may be long, and thousands below it short
 _NOT_OF_MARKDOWN: Final = frozenset(["colspan", "rowspan", "type", "paragraph"])  # attributes of a cell
 
 Line = list[Node]
@@ -48,12 +49,16 @@ def with_plain_tables(document: Document, before: Sequence[Node], rule: ContentL
 
 
 def plain_table(table: Node) -> Node:
-    """*table* as Markdown can have it; the same table if nodes of an app would be lost."""
+    """*table* as Markdown can have it; the same table if nodes of an app would be lost, or too many cells be added."""
     rows = table.get("content") or []
-    if any(_holds_unknown(cell) for row in rows for cell in row.get("content") or []):
+    cells = [cell for row in rows for cell in row.get("content") or []]
+    if any(map(_holds_unknown, cells)):
         return table
-    grid = _grid_of(rows)
-    width = max(map(len, grid), default=0)
+    places = _places_of(rows)
+    width = max((column + 1 for _, column in places), default=0)
+    if width * len(rows) - len(cells) > MAX_ADDED_CELLS:
+        return table
+    grid = _grid_of(places, len(rows))
     lines: list[Node] = [
         {"type": "tableRow", "content": [*row, *[_empty_cell(_kind_of_empty(row))] * (width - len(row))]}
         for row in grid
@@ -93,8 +98,8 @@ def _holds_unknown(node: Node) -> bool:
     return not is_known or any(map(_holds_unknown, children))
 
 
-def _grid_of(rows: Sequence[Node]) -> list[list[Node]]:
-    """The plain cells of each row by column, with an empty one where one beside or above reaches."""
+def _places_of(rows: Sequence[Node]) -> dict[tuple[int, int], Node]:
+    """The plain cells by row and column, with an empty one where one beside or above reaches."""
     places: dict[tuple[int, int], Node] = {}
     for number, row in enumerate(rows):
         column = 0
@@ -106,7 +111,14 @@ def _grid_of(rows: Sequence[Node]) -> list[list[Node]]:
                 for x in range(column, column + _span_of(cell, "colspan")):
                     places.setdefault((y, x), _empty_cell(plain["type"] if y == number else "tableCell", plain))
             places[number, column] = plain
-    widths = [max((x + 1 for y, x in places if y == number), default=0) for number in range(len(rows))]
+    return places
+
+
+def _grid_of(places: Mapping[tuple[int, int], Node], height: int) -> list[list[Node]]:
+    """The plain cells of each row in *places*."""
+    widths = [0] * height
+    for number, column in places:
+        widths[number] = max(widths[number], column + 1)
     return [
         [places.get((number, x)) or _empty_cell("tableCell") for x in range(width)]
         for number, width in enumerate(widths)

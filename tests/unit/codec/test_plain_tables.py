@@ -173,3 +173,20 @@ def test_no_word_of_any_table_is_lost_and_no_json_is_written(rows: list[list[tup
     words = re.findall(r'"text": "(\w+)"', json.dumps(irregular, ensure_ascii=False))
     written_words = re.findall(r"[^\W_]+", page.replace("<br>", " "))
     assert not set(words) - set(written_words) - {"br"}
+
+
+def cell_of(words: str, **attrs: object) -> Node:
+    return block("tableCell", block("paragraph", words), **attrs)
+
+
+def test_a_table_that_would_take_the_memory_of_all_stays_json() -> None:
+    long_row, short_row = block("tableRow", *[cell_of("long")] * 2_000), block("tableRow", cell_of("short"))
+    document = make_document([block("table", long_row, *[short_row] * 2_000)])
+    assert with_plain_tables(document, (), ContentLoss.DEGRADE) == document
+
+
+def test_a_cell_that_spans_hundreds_of_rows_is_a_first_one_and_empty_ones() -> None:
+    rows = [block("tableRow", cell_of("high", rowspan=500), cell_of("0"))]
+    rows += [block("tableRow", cell_of(str(number))) for number in range(1, 500)]
+    lines = written(block("table", *rows)).splitlines()
+    assert lines[-500:] == ["| high | 0 |", *(f"|  | {number} |" for number in range(1, 500))]
