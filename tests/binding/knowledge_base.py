@@ -211,6 +211,24 @@ class BoundWorld:
         """Return when there is no file at *path*."""
         eventually(lambda: self.mirrord.text(path) is None, f"{path} is gone")
 
+    def delete_and_restore_family(self) -> None:
+        """The app deletes a page and the one below it, and restores both in one transaction; their files follow."""
+        parent = self.app.create("Parent", "P.")
+        child = self.app.create("Child", "C.", parent=parent)
+        for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+            self.app.create(title)
+        self.await_text("Parent/Child.md", "C.")
+        with self.app.connection.transaction():
+            self.app.delete(parent)
+            self.app.delete(child)
+        self.await_absence("Parent/Child.md")
+        self.await_absence("Parent.md")
+        with self.app.connection.transaction():
+            self.app.change(parent, deleted_at=None)
+            self.app.change(child, deleted_at=None)
+        self.await_text("Parent/Child.md", "C.", f"id: {child}")
+        self.await_text("Parent.md", "P.", f"id: {parent}")
+
     def await_body(self, page: str, part: str) -> None:
         """Return when the body of *page* in the app has *part*."""
         eventually(

@@ -62,21 +62,7 @@ def test_a_page_that_the_app_deletes_goes_and_its_children_come_to_the_top(bound
 
 
 def test_a_page_and_those_below_it_that_the_app_restores_together_come_back(bound: BoundWorld) -> None:
-    parent = bound.app.create("Parent", "P.")
-    child = bound.app.create("Child", "C.", parent=parent)
-    for title in ("Stays", "Stays too", "And this", "And that"):
-        bound.app.create(title)
-    bound.await_text("Parent/Child.md", "C.")
-    with bound.app.connection.transaction():
-        bound.app.delete(parent)
-        bound.app.delete(child)
-    bound.await_absence("Parent/Child.md")
-    bound.await_absence("Parent.md")
-    with bound.app.connection.transaction():
-        bound.app.change(parent, deleted_at=None)
-        bound.app.change(child, deleted_at=None)
-    bound.await_text("Parent/Child.md", "C.", f"id: {child}")
-    bound.await_text("Parent.md", "P.", f"id: {parent}")
+    bound.delete_and_restore_family()
 
 
 def test_private_pages_and_those_of_other_tenants_never_come(bound: BoundWorld) -> None:

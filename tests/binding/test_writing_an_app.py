@@ -41,20 +41,7 @@ def test_an_edit_of_a_file_is_a_save_in_the_app(both: BoundWorld) -> None:
 
 
 def test_rows_that_the_app_restores_together_have_their_pages_again(both: BoundWorld) -> None:
-    parent = both.app.create("Parent", "P.")
-    child = both.app.create("Child", "C.", parent=parent)
-    for title in ("Stays", "Stays too", "And this", "And that"):
-        both.app.create(title)
-    both.await_text("Parent/Child.md", "C.")
-    with both.app.connection.transaction():
-        both.app.delete(parent)
-        both.app.delete(child)
-    both.await_absence("Parent/Child.md")
-    both.await_absence("Parent.md")
-    with both.app.connection.transaction():
-        both.app.change(parent, deleted_at=None)
-        both.app.change(child, deleted_at=None)
-    both.await_text("Parent/Child.md", "C.", f"id: {child}")
+    both.delete_and_restore_family()
 
 
 def test_only_changed_blocks_of_a_document_are_written(both: BoundWorld) -> None:

@@ -14,6 +14,8 @@ import orjson
 from mirrord.auth.issuer.document_fetching import DocumentFetcher
 from mirrord.errors import MirrordError, Refused, Unavailable, UserError
 
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+LEEWAY_SECONDS = 10  # of clocks that differ
 KEYS_SECONDS = 3600.0  # until keys are read again
 RETRY_SECONDS = 60.0  # between two looks for a key that is not known
 _OAUTH_PATH, _OPENID_PATH = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
@@ -49,6 +51,27 @@ class IssuerKeys:
         if key is None:
             raise Refused("The token was signed with a key that its issuer does not name.")
         return key
+
+    def verify(self, token: str, audience: str, *required: str) -> dict[str, Any]:
+        """
+        The claims of a token that this issuer signed for *audience*, and that has not expired.
+
+        required: claims that it must have beside issuer, audience and expiry. Raises Refused, and Unavailable without
+        any keys.
+        """
+        try:
+            key = self.find(jwt.get_unverified_header(token).get("kid"))
+            return jwt.decode(
+                token,
+                key.key,
+                algorithms=[name for name in ALGORITHMS if name == key.algorithm_name],
+                issuer=self.url,
+                audience=audience,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["iss", "aud", "exp", *required]},
+            )
+        except (jwt.InvalidTokenError, ValueError, TypeError):
+            raise Refused("The token is not valid: its signature or its content is wrong.") from None
 
     def _look_if_due(self, key_id: str | None) -> None:
         now = time.monotonic()
