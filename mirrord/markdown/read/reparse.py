@@ -25,7 +25,9 @@ from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, out
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
 
-_FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
+_FAR_REACHING = re.compile(  # comments, formulas, which end in other blocks and items, definitions, toggles
+    r"%%|\$\$|\]:|</?(?:details|summary)", re.IGNORECASE
+)
 _TOGGLE = re.compile(r"<(?i:details)")  # a toggle above could end here now, or no longer end here
 _MAX_STEPS_LOST_PER_CHARACTER = 8  # steps; the most by which the parser's budget shrinks with each removed character
 _BLANKS = " \t\r\n"

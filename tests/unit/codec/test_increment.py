@@ -50,6 +50,7 @@ def check(old: str, new: str) -> bool:
 @example("a\n\n- b\n\n", "c\n\n", "- d\n\ne\n", "", True)
 @example("a\n\nb\n\n", "c\r", "\nd\n", "c", True)
 @example("<details>\n\na\n\nb\n\n", "c", "\n\n</details>\n", "", True)
+@example("* a\n", "* b\n", "===\nc\n* $$\n* d\n", "* $$b\n", True)
 def test_an_edit_anywhere_is_read_as_the_whole_page_is(
     above: str, old: str, below: str, new: str, surrounded: bool
 ) -> None:
@@ -83,6 +84,7 @@ _items = st.lists(_item, min_size=1, max_size=6).map("".join)
 @example("- a\n- b | c\n", "- c\n", "- d\n- e\n", "|---|---|\n", "")
 @example("1. a\n2. b\n", "3. c\n", "4. d\n5. e\n", "3) c\n", _PLAIN)
 @example("- a\n- b\n", "- <!-- c\n", "- d -->\n- e\n", "- c\n", _PLAIN)
+@example("- $$a\n- b\n- c\n", "- d\n", "- e\n- f\n", "- $$\n", _PLAIN)
 def test_an_edit_in_a_list_is_read_as_the_whole_page_is(above: str, old: str, below: str, new: str, tail: str) -> None:
     check(tail + above + old + below + "\n" + tail, tail + above + new + below + "\n" + tail)
 
@@ -152,7 +154,7 @@ def test_an_unchanged_block_stays_the_same_object() -> None:
     assert changed == [11]
 
 
-@pytest.mark.parametrize("new", ["```\nopen", "[a]: b", "%%\nopen", "<details>", "<!-- open", "<script>"])
+@pytest.mark.parametrize("new", ["```\nopen", "[a]: b", "%%\nopen", "$$\nopen", "<details>", "<!-- open", "<script>"])
 def test_what_may_reach_further_is_left_to_the_whole(new: str) -> None:
     assert not check(_PLAIN * 3, _PLAIN + new + "\n\n" + _PLAIN * 2)
 
