@@ -169,7 +169,7 @@ async def test_the_markdown_view_after_the_editor_is_in_letters_of_equal_width_w
     assert "mono" in await field.evaluate("field => getComputedStyle(field).fontFamily")
     assert await field.evaluate("field => field.selectionStart") == 0
     assert await reader.page.evaluate("scrollY") < 300
-    save_button = reader.page.get_by_role("button", name="Save")
+    save_button = reader.page.get_by_role("button", name="Save", exact=True)
     colours = await save_button.evaluate("one => [getComputedStyle(one).color, getComputedStyle(document.body).color]")
     assert colours[0] != colours[1]
 
