@@ -96,11 +96,11 @@ async def test_an_operator_settles_which_files_stay_out_and_overwrites_no_other_
     field = decider.page.get_by_role("textbox", name="Files that stay out")
     await expect(field).to_have_value(before, timeout=PATIENCE)
     await field.fill("!\n")
-    await decider.page.get_by_role("button", name="Save").click()
+    await decider.page.get_by_role("button", name="Save", exact=True).click()
     await expect(decider.page.locator("#told")).to_contain_text("cannot be understood", timeout=PATIENCE)
     assert patterns.read_text() == before
     await field.fill("Kept out*\n")
-    await decider.page.get_by_role("button", name="Save").click()
+    await decider.page.get_by_role("button", name="Save", exact=True).click()
     await expect(decider.page.locator("#told")).to_contain_text("Saved", timeout=PATIENCE)
     assert patterns.read_text() == "Kept out*\n"
     save(console.mirrord.file("Kept out.md"), "text\n")
@@ -109,10 +109,10 @@ async def test_an_operator_settles_which_files_stay_out_and_overwrites_no_other_
     assert console.mirrord.page("Kept out.md") is None
     save(patterns, "*.bak\n")
     await field.fill("Kept out*\n*.tmp\n")
-    await decider.page.get_by_role("button", name="Save").click()
+    await decider.page.get_by_role("button", name="Save", exact=True).click()
     await expect(decider.page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible(timeout=PATIENCE)
     assert patterns.read_text() == "*.bak\n"
-    await decider.page.get_by_role("button", name="Save").click()
+    await decider.page.get_by_role("button", name="Save", exact=True).click()
     eventually(lambda: patterns.read_text() == "Kept out*\n*.tmp\n", "the patterns after both were seen")
 
     save(patterns, before)
