@@ -17,6 +17,8 @@ from typing import BinaryIO
 
 from mirrord.errors import Refused
 from mirrord.mirror.tree import file_access, kernel
+from mirrord.mirror.tree.contained_files import FILE_FLAGS
+from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import BUILDING_PREFIX, lineage, parent_of
 from mirrord.mirror.write.journal import Journal
@@ -143,7 +145,6 @@ class FileBatch:
         self._building = building
         self._built_names: dict[str, str] = {}
         self._existing_directories = {""}  # paths
-        self._readers: dict[str, int] = {}  # bits of the modes of files, by directory
         self._numbers = count()
 
     @property
@@ -165,18 +166,11 @@ class FileBatch:
         with ExitStack() as undone:
             undone.callback(kernel.unlink, self._building, name)
             try:
-                file_access.grant_readers(descriptor, self._find_readers(parent_of(path)))
                 yield descriptor
             finally:
                 os.close(descriptor)
             undone.pop_all()
         self._built_names[path] = name
-
-    def _find_readers(self, directory: str) -> int:
-        if directory not in self._readers:
-            with self._tree.open_directory(_nearest_directory(self._tree, directory)) as nearest:
-                self._readers[directory] = os.fstat(nearest).st_mode & file_access.FILE_READERS
-        return self._readers[directory]
 
     def sync(self) -> None:
         """Make the tree's whole file system durable, with the built files."""
@@ -229,13 +223,20 @@ class FileBatch:
 
     def _land_in_directory(self, directory: int, paths: list[str]) -> dict[str, Obstacle]:
         hindered: dict[str, Obstacle] = {}
+        readers = os.fstat(directory).st_mode & file_access.FILE_READERS
         for path in paths:
             try:
+                self._grant_readers(self._built_names[path], readers)
                 self._tree.rename_new(self._building, self._built_names[path], directory, path.rpartition("/")[2])
             except OSError as error:
                 raise_fatal(error)
                 hindered[path] = error
         return hindered
+
+    def _grant_readers(self, name: str, readers: int) -> None:
+        if readers:
+            with OpenDescriptor(os.open(name, FILE_FLAGS | os.O_CLOEXEC, dir_fd=self._building)) as descriptor:
+                file_access.grant_readers(descriptor, readers)
 
 
 def raise_fatal(error: Obstacle) -> None:
