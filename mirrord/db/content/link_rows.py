@@ -330,10 +330,16 @@ async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLi
 async def load_touched_due_links(
     connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]
 ) -> list[DueLink]:
-    """The links to resolve that have one of *keys*, or are on one of *sources*."""
+    """
+    The links to resolve once more that have one of *keys*, or are on one of *sources*.
+
+    A link without a key was never resolved: its text is new, and was written for the names of now.
+    """
     touched = [("target_key", list(keys)), ("source_id", list(sources))]
     batches = [
-        await _load_due(connection, f"AND {column} = ANY (%(values)s)", {"t": tenant, "values": values})
+        await _load_due(
+            connection, f"AND target_key IS NOT NULL AND {column} = ANY (%(values)s)", {"t": tenant, "values": values}
+        )
         for column, values in touched
         if values
     ]
