@@ -216,7 +216,8 @@ class BoundWorld:
         parent = self.app.create("Parent", "P.")
         child = self.app.create("Child", "C.", parent=parent)
         for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
-            self.app.create(title)
+            self.app.create(title, "S.")
+            self.await_text(f"{title}.md", "S.")
         self.await_text("Parent/Child.md", "C.")
         with self.app.connection.transaction():
             self.app.delete(parent)
