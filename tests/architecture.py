@@ -88,11 +88,11 @@ PURE_MODULES = {
     "mirrord.mirror.change_batches",
     "mirrord.mirror.tree.tree_layout",
     "mirrord.cli.host.diagnosis",
-    *(f"mirrord.binding.{name}" for name in ("mapping", "mapping_file", "mapping_names", "app_rows", "row_order")),
     *(
-        f"mirrord.binding.{name}"
-        for name in ("write_rules", "write_rules_file", "page_edits", "two_way_plan", "new_row")
+        f"mirrord.binding.mappings.{name}"
+        for name in ("mapping", "mapping_file", "mapping_names", "write_rules", "write_rules_file")
     ),
+    *(f"mirrord.binding.{name}" for name in ("app_rows", "row_order", "page_edits", "two_way_plan", "new_row")),
     *(
         f"mirrord.binding.bodies.{name}"
         for name in ("foreign_text", "html_tree", "html_inline", "html_reading", "html_writing", "html_body")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping as ByKey
 from collections.abc import Sequence
 
-from mirrord.binding.bound_sql import Tables
-from mirrord.binding.mapping import Mapping, TableName, columns_used
-from mirrord.binding.write_statements import WriteStatements
+from mirrord.binding.mappings.mapping import Mapping, TableName, columns_used
+from mirrord.binding.statements.bound_sql import Tables
+from mirrord.binding.statements.write_statements import WriteStatements
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_catalogue import TableFacts
 from mirrord.db.database import Connection

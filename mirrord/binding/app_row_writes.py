@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 
 from mirrord.binding.app_rows import AppRow
-from mirrord.binding.bound_sql import role_of
-from mirrord.binding.mapping import TableName
+from mirrord.binding.mappings.mapping import TableName
 from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.new_row import NewRow
 from mirrord.binding.page_edits import RowChanges, json_of
 from mirrord.binding.pass_state import AppSource
-from mirrord.binding.write_statements import Types, WriteStatements
+from mirrord.binding.statements.bound_sql import role_of
+from mirrord.binding.statements.write_statements import Types, WriteStatements
 from mirrord.db.bindings import app_writes
 from mirrord.db.database import Connection
 from mirrord.errors import Damaged

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 
 from mirrord.binding.bodies.html_body import document_of_html
-from mirrord.binding.mapping import SPACE_PREFIX, Format, Mapping, OrderKind
+from mirrord.binding.mappings.mapping import SPACE_PREFIX, Format, Mapping, OrderKind
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, numbered_name

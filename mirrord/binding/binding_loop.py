@@ -11,8 +11,8 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_row_writes import APP_REFUSALS, is_refusal
-from mirrord.binding.bound_sql import NOTIFY_MS
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
+from mirrord.binding.statements.bound_sql import NOTIFY_MS
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows
 from mirrord.db.bindings.binding_rows import DueBinding, FeedPlace

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from mirrord.binding.app_checks import load_tables
 from mirrord.binding.app_rows import AppRow, text_of
-from mirrord.binding.bound_sql import Tables
-from mirrord.binding.mapping import Mapping as BoundMapping
-from mirrord.binding.mapping import columns_of_new_rows, columns_written, entry_id_of
+from mirrord.binding.mappings.mapping import Mapping as BoundMapping
+from mirrord.binding.mappings.mapping import columns_of_new_rows, columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
 from mirrord.binding.row_order import order_rows
-from mirrord.binding.row_queries import select_all
-from mirrord.binding.write_statements import all_installation
+from mirrord.binding.statements.bound_sql import Tables
+from mirrord.binding.statements.row_queries import select_all
+from mirrord.binding.statements.write_statements import all_installation
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.content import dialect_rows

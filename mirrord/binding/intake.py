@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
-from mirrord.binding.mapping import entry_id_of
+from mirrord.binding.mappings.mapping import entry_id_of
 from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState
 from mirrord.binding.row_decision import Act, BoundEntry, decide_row

@@ -7,11 +7,11 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_checks import fingerprint_of, load_tables
-from mirrord.binding.bound_sql import removal_statements
 from mirrord.binding.check_report import tenant_value
-from mirrord.binding.mapping import Mapping, Watch
-from mirrord.binding.mapping_file import parse_mapping
-from mirrord.binding.write_statements import all_installation, all_renewal
+from mirrord.binding.mappings.mapping import Mapping, Watch
+from mirrord.binding.mappings.mapping_file import parse_mapping
+from mirrord.binding.statements.bound_sql import removal_statements
+from mirrord.binding.statements.write_statements import all_installation, all_renewal
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.bound_pages import acting_as

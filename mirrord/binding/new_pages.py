@@ -8,7 +8,7 @@ import orjson
 import psycopg
 
 from mirrord.binding.app_rows import AppRow, text_of
-from mirrord.binding.mapping import Mapping, entry_id_of
+from mirrord.binding.mappings.mapping import Mapping, entry_id_of
 from mirrord.binding.pass_state import PassState
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.db.bindings import binding_rows, bound_pages

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import orjson
 
-from mirrord.binding.mapping import Mapping
+from mirrord.binding.mappings.mapping import Mapping
+from mirrord.binding.mappings.write_rules import NEW_ID, NOW, Creation, Touch
 from mirrord.binding.page_edits import new_row_values
-from mirrord.binding.write_rules import NEW_ID, NOW, Creation, Touch
 from mirrord.domain.entry import EntryId
 
 Types = ByKey[str, ByKey[str, str]]  # of columns, by table and name

@@ -22,8 +22,8 @@ from mirrord.binding.app_rows import (
 )
 from mirrord.binding.bodies.foreign_text import with_foreign_text
 from mirrord.binding.bodies.html_body import html_with
-from mirrord.binding.mapping import Format, Mapping, OrderKind
-from mirrord.binding.write_rules import Owner, WriteRules
+from mirrord.binding.mappings.mapping import Format, Mapping, OrderKind
+from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import EntryId
 from mirrord.errors import Damaged

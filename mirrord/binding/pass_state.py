@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from mirrord.binding.app_rows import AppRow, read_properties
-from mirrord.binding.bound_sql import role_of
-from mirrord.binding.mapping import Mapping, entry_id_of
+from mirrord.binding.mappings.mapping import Mapping, entry_id_of
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.row_order import RowOrder, order_rows
-from mirrord.binding.row_queries import AppStatements
+from mirrord.binding.statements.bound_sql import role_of
+from mirrord.binding.statements.row_queries import AppStatements
 from mirrord.db.bindings import app_tables, binding_rows, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow

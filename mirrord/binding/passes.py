@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
-from mirrord.binding.bound_sql import MAX_ROWS, trigger_of, watched_tables
 from mirrord.binding.intake import ROW, Intake, actor_name_of
-from mirrord.binding.mapping import SPACE_PREFIX, Mapping, Watch
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
-from mirrord.binding.row_queries import app_statements
+from mirrord.binding.statements.bound_sql import MAX_ROWS, trigger_of, watched_tables
+from mirrord.binding.statements.row_queries import app_statements
 from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from mirrord.binding.app_rows import AppRow
-from mirrord.binding.mapping import Mapping
+from mirrord.binding.mappings.mapping import Mapping
 from mirrord.binding.page_edits import (
     RowChanges,
     changes_of,

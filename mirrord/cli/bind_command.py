@@ -11,7 +11,7 @@ import click
 from mirrord import app
 from mirrord.binding import check_report, lifecycle
 from mirrord.binding.check_report import CheckReport
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import strip_controls
 from mirrord.cli.tenant_database import run_in_transaction

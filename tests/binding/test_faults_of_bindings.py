@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from mirrord.binding.bound_sql import MAX_ROWS, NOTIFY_MS
+from mirrord.binding.statements.bound_sql import MAX_ROWS, NOTIFY_MS
 from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually

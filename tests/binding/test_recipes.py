@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from tests.binding.knowledge_base import BoundWorld
 from tests.support.harness import eventually
 

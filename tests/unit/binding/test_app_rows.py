@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.binding.app_rows import AppRow, is_name_of, position_of_number, text_of
-from mirrord.binding.mapping import Mapping, entry_id_of
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping import Mapping, entry_id_of
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import rows_of
 from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
 from mirrord.errors import Damaged

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.binding.mapping import (
+from mirrord.binding.mappings.mapping import (
     Body,
     Condition,
     Format,
@@ -16,8 +16,8 @@ from mirrord.binding.mapping import (
     columns_read,
     columns_written,
 )
-from mirrord.binding.mapping_file import parse_mapping
-from mirrord.binding.write_rules import USUAL_NODES, Owner, Touch, WriteRules
+from mirrord.binding.mappings.mapping_file import parse_mapping
+from mirrord.binding.mappings.write_rules import USUAL_NODES, Owner, Touch, WriteRules
 from mirrord.errors import UserError
 
 SMALL = """

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.binding.app_rows import AppRow
-from mirrord.binding.mapping import Mapping, columns_of_new_rows, columns_used
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping import Mapping, columns_of_new_rows, columns_used
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.new_row import NewPlace, NewRow, holds_uuid, new_row_of
 from mirrord.binding.page_edits import edited_text, with_title
 from mirrord.domain.entry import EntryId

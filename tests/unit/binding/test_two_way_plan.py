@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.binding.app_rows import AppRow, number_of_position, position_of_number, text_of
-from mirrord.binding.mapping import Format, Mapping
-from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.mappings.mapping import Format, Mapping
+from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, json_of
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.two_way_plan import PageSide, Subject, TwoWayAct, decide_two_way, plan_row

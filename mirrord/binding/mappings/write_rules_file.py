@@ -3,8 +3,8 @@
 from collections.abc import Mapping as ByKey
 from typing import Any
 
-from mirrord.binding.mapping_names import checked_column
-from mirrord.binding.write_rules import NEW_ID, NEXT, NOW, USUAL_NODES, Creation, Owner, Touch, WriteRules
+from mirrord.binding.mappings.mapping_names import checked_column
+from mirrord.binding.mappings.write_rules import NEW_ID, NEXT, NOW, USUAL_NODES, Creation, Owner, Touch, WriteRules
 from mirrord.errors import UserError
 
 KEYS = {

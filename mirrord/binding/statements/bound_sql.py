@@ -3,7 +3,7 @@
 from collections.abc import Mapping as ByKey
 from uuid import UUID
 
-from mirrord.binding.mapping import SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
+from mirrord.binding.mappings.mapping import SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
 from mirrord.db.bindings.app_catalogue import ColumnFacts, TableFacts
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import TenantId

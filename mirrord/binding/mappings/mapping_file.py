@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from mirrord.binding.mapping import (
+from mirrord.binding.mappings.mapping import (
     BINDING_NAME,
     Body,
     Condition,
@@ -23,12 +23,12 @@ from mirrord.binding.mapping import (
     Tenancy,
     Watch,
 )
-from mirrord.binding.mapping_names import IDENTIFIER as _IDENTIFIER
-from mirrord.binding.mapping_names import check_names as _check_names
-from mirrord.binding.mapping_names import checked_column as _checked_column
-from mirrord.binding.write_rules import WriteRules
-from mirrord.binding.write_rules_file import KEYS as _WRITE_KEYS
-from mirrord.binding.write_rules_file import read_write_rules, refuse_write_keys
+from mirrord.binding.mappings.mapping_names import IDENTIFIER as _IDENTIFIER
+from mirrord.binding.mappings.mapping_names import check_names as _check_names
+from mirrord.binding.mappings.mapping_names import checked_column as _checked_column
+from mirrord.binding.mappings.write_rules import WriteRules
+from mirrord.binding.mappings.write_rules_file import KEYS as _WRITE_KEYS
+from mirrord.binding.mappings.write_rules_file import read_write_rules, refuse_write_keys
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.errors import UserError
 

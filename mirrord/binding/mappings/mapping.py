@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID, uuid5
 
-from mirrord.binding.write_rules import Owner, WriteRules
+from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 

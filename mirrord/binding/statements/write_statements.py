@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as ByKey
 
-from mirrord.binding.bound_sql import (
+from mirrord.binding.mappings.mapping import Mapping, TableName, columns_of_new_rows, columns_written
+from mirrord.binding.mappings.write_rules import NEXT, NOW, Creation, Touch
+from mirrord.binding.statements.bound_sql import (
     SCHEMA,
     Tables,
     installation_statements,
@@ -13,9 +15,7 @@ from mirrord.binding.bound_sql import (
     renewal_statements,
     role_of,
 )
-from mirrord.binding.mapping import Mapping, TableName, columns_of_new_rows, columns_written
-from mirrord.binding.row_queries import condition_of, match_of
-from mirrord.binding.write_rules import NEXT, NOW, Creation, Touch
+from mirrord.binding.statements.row_queries import condition_of, match_of
 from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from mirrord.binding.bound_sql import VERSION_COLUMN, quote_literal, quote_name, quote_table
-from mirrord.binding.mapping import SPACE_PREFIX, Condition, Literal, Mapping, Match, PageTable, Space
+from mirrord.binding.mappings.mapping import SPACE_PREFIX, Condition, Literal, Mapping, Match, PageTable, Space
+from mirrord.binding.statements.bound_sql import VERSION_COLUMN, quote_literal, quote_name, quote_table
 
 _PREFIX = quote_literal(SPACE_PREFIX)
 

@@ -1,0 +1,1 @@
+"""Mappings: their values, and the files that they are read from. Pure."""

@@ -1,0 +1,1 @@
+"""The SQL of a binding as text. Pure."""
