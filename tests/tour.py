@@ -137,7 +137,9 @@ async def write(tour: Tour) -> None:
     await expect(page.get_by_role("option").first).to_be_visible(timeout=PATIENCE)
     await tour.shoot("slash-menu")
     await page.keyboard.press("Enter")
-    await page.keyboard.type("bed\tcrop")
+    await page.keyboard.type("bed")
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("crop")
     await tour.shoot("table")
 
 

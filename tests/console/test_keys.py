@@ -97,6 +97,25 @@ async def test_enter_in_a_cell_goes_to_the_next_row_and_from_the_last_into_a_new
     becomes(file, "| a | b |\n|:--|--:|\n| 1 one | 2 |\n| two |   |\n")
 
 
+@pytest.mark.parametrize("place", ["paragraph", "cell", "new cell"])
+async def test_a_tab_that_comes_as_text_is_typed_without_a_style(
+    console: Console, person: NewPerson, place: str
+) -> None:
+    reader, file = await sit_at(console, person, f"tab as text in a {place}", f"words\n\n{ALIGNED}")
+    await reader.after("words")
+    if place == "cell":
+        await reader.text.get_by_text("a", exact=True).click()
+        await reader.press("End")
+    if place == "new cell":
+        await reader.type("\n/table")
+        await reader.choose("Table")
+    await reader.type("b\tcd")
+
+    await reader.sees("b\tcd")
+    eventually(lambda: "b\tcd" in file.read_text(), str(file))
+    assert reader.errors == []
+
+
 @pytest.mark.parametrize("way", ["tab", "row below"])
 async def test_a_new_row_is_aligned_as_its_columns_are(console: Console, person: NewPerson, way: str) -> None:
     reader, file = await sit_at(console, person, f"aligned by {way}", ALIGNED)

@@ -29,9 +29,12 @@ export const Keys = Extension.create({
 
 /** Takes over where the browser's cursor is, which it tells late on a busy machine: a key acts at the cursor that is seen. */
 function caughtUp(view: EditorView, event: KeyboardEvent): false {
-  if (!event.isComposing && !view.composing) (view as unknown as Observed).domObserver.flush()
+  if (!event.isComposing && !view.composing) catchUp(view)
   return false
 }
+
+/** Takes over what the browser typed and where its cursor is. */
+export const catchUp = (view: EditorView): void => (view as unknown as Observed).domObserver.flush()
 
 /** What ProseMirror does not declare. */
 interface Observed {

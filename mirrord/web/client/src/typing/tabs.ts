@@ -3,6 +3,7 @@ import { type Editor, Extension } from '@tiptap/core'
 import { type EditorState, Plugin, type Transaction } from '@tiptap/pm/state'
 import type { EditorView } from '@tiptap/pm/view'
 import { goToCell } from '../tables/cells'
+import { catchUp } from './keys'
 
 const USUAL_UNIT = '    ' // of code without an indented line
 
@@ -19,9 +20,18 @@ export const Tabs = Extension.create<object, { left: EditorState | null }>({
   addProseMirrorPlugins() {
     // What returns true here is the browser's alone, which goes to the next element of the window.
     const keydown = (view: EditorView, event: KeyboardEvent) => event.key === 'Tab' && this.storage.left === view.state
-    return [new Plugin({ props: { handleDOMEvents: { keydown } } })]
+    return [new Plugin({ props: { handleDOMEvents: { keydown, beforeinput: typedTab } } })]
   },
 })
+
+/** Types a text with a tab that no key made, as dictation does: the browser would style it, which the page's policy refuses. */
+function typedTab(view: EditorView, event: InputEvent): boolean {
+  if (event.inputType !== 'insertText' || !event.data?.includes('\t') || view.composing || !view.editable) return false
+  event.preventDefault()
+  catchUp(view)
+  view.dispatch(view.state.tr.insertText(event.data).scrollIntoView())
+  return true
+}
 
 /** Tab or, with -1, Shift+Tab. Where there is nothing to indent it does nothing: what is typed next stays in the text. */
 function pressed(editor: Editor, way: 1 | -1): true {
