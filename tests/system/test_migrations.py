@@ -87,6 +87,7 @@ RETURNING id, version"""
         ("{braces} and\n+++\n", False),
         ('<p>\n<IMG src="a.png">\n</p>\n', True),
         ('x <a\n  href="b.md">y</a>\n', True),
+        ("x <abbr> href\n", False),
         ("![a|300x200](b.png) ![|30](c.png)\n", True),
         ("![a|b](c.png) <abbr>x</abbr> a | 300](b)\n", False),
     ],
@@ -119,6 +120,45 @@ async def test_links_of_obsidian_and_logseq_are_due_after_the_upgrade(
 
         assert superuser.execute("SELECT DISTINCT due FROM mirrord.page_link").fetchall() == [(is_due,)]
         assert superuser.execute("SELECT DISTINCT seq = 0 FROM mirrord.link_cursor").fetchall() == [(is_due,)]
+
+
+FOREIGN_PAGE = """
+UPDATE mirrord.page SET markdown = 'a {{ b }}', content = %s
+ WHERE id = (SELECT id FROM mirrord.page WHERE deleted_at IS NULL AND ahead = '{}' LIMIT 1) RETURNING id"""
+MANY_PAGES = """
+INSERT INTO mirrord.page (tenant_id, id, name, markdown)
+SELECT tenant_id, gen_random_uuid(), 'Further ' || number, 'x' FROM mirrord.page, generate_series(1, %s) number
+ WHERE page.id = %s"""
+RAW = '{"type": "doc", "content": [{"type": "rawBlock", "attrs": {"raw": "{{ b }}"}}]}'
+TEXT = '{"type": "doc", "content": [{"type": "paragraph"}]}'
+
+
+@pytest.mark.parametrize(
+    ("dialect", "content", "others", "is_due"),
+    [
+        ("jekyll", TEXT, 1000, True),
+        ("plain", RAW, 1000, True),
+        ("obsidian", TEXT, 1000, False),
+        ("jekyll", RAW, 0, False),
+    ],
+)
+async def test_documents_that_another_dialect_may_have_missed_are_due_after_the_upgrade(
+    empty_dsn: str, dialect: str, content: str, others: int, is_due: bool
+) -> None:
+    restore_dump(empty_dsn)
+    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name == "0055_links_of_tags.sql")
+    with psycopg.connect(empty_dsn, autocommit=True) as superuser:
+        await migrate(empty_dsn)
+        superuser.execute("SET session_replication_role = replica")
+        superuser.execute("UPDATE mirrord.tenant SET dialect = %s", [dialect])
+        changed = superuser.execute(FOREIGN_PAGE, [content]).fetchone()
+        assert changed is not None
+        superuser.execute(MANY_PAGES, [others, changed[0]])
+        superuser.execute("SET session_replication_role = origin")
+        superuser.execute(upgrade.statements.encode())
+
+        query = "SELECT content IS NULL FROM mirrord.page WHERE id = %s"
+        assert superuser.execute(query, [changed[0]]).fetchone() == (is_due,)
 
 
 def test_each_schema_has_its_upgrades() -> None:

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.parser.dialect import is_script
+from mirrord.markdown.schema.anchor_tags import begins_anchor, ends_anchor, link_of_tag
 from mirrord.markdown.schema.document import TAGGED, Mark, Node, is_node, parse_json_or_none
 from mirrord.markdown.schema.node_rules import NATIVE_ATTRIBUTES, is_native
 
@@ -20,6 +21,9 @@ TAGS_OF_DELIMITERS: Mapping[str, str] = MappingProxyType({"*": "em", "_": "em", 
 _MARK_BY_TAG: Mapping[str, str] = MappingProxyType(
     {**{tag: mark for mark, tag in TAGGED.items()}, "strong": "bold", "em": "italic"}
 )
+_LINKING_TOKENS = frozenset(["link_open", "wikilink", "footnote_ref"])
+_BREAKS = frozenset(["softbreak", "hardbreak"])
+_TEXTS = frozenset(["text", "text_special"])
 _STYLES: Mapping[str, str] = MappingProxyType(
     {
         "color": "color",
@@ -68,6 +72,10 @@ class TagIndex:
         self.closing: set[int] = set()
         self.atoms: dict[int, Node] = {}
         self.atom_ends: set[int] = set()  # closing tags of atoms
+        self._read_tags(tokens)
+        self._read_anchors(tokens)
+
+    def _read_tags(self, tokens: Sequence[Token]) -> None:
         levels: list[list[tuple[re.Match[str], int]]] = [[]]
         for index, token in enumerate(tokens):
             if token.nesting == 1:
@@ -88,11 +96,42 @@ class TagIndex:
                 self.opening[start] = mark
                 self.closing.add(index)
 
+    def _read_anchors(self, tokens: Sequence[Token]) -> None:
+        """The links that are pairs of `<a href>` and `</a>` in the same emphasis, around content without links."""
+        opening: int | None = None  # the last tag that may begin a link
+        level, content, links = 0, 0, 0  # of the tokens since then; links that are open
+        for index, token in enumerate(tokens):
+            level += token.nesting + (index in self.opening) - (index in self.closing)
+            links += token.nesting if token.type in ("link_open", "link_close") else 0
+            if token.type in _LINKING_TOKENS or links or level < 0:
+                opening = None
+            elif token.type != "html_inline":
+                content += _is_something(token)
+            elif begins_anchor(token.content):
+                is_apart = not index or (tokens[index - 1].type != "link_close" and index - 1 not in self.closing)
+                opening = index if is_apart else None
+                level, content = 0, 0
+            elif ends_anchor(token.content):
+                is_apart = index + 1 == len(tokens) or tokens[index + 1].type != "link_open"
+                if opening is not None and not level and content and is_apart:
+                    self._read_anchor(tokens, opening, index)
+                opening = None
+
+    def _read_anchor(self, tokens: Sequence[Token], opening: int, end: int) -> None:
+        if mark := link_of_tag(tokens[opening].content):
+            self.opening[opening] = mark
+            self.closing.add(end)
+
     def _read_empty_pair(self, opening: re.Match[str], start: int) -> None:
         node = parse_json_or_none(html.unescape(opening[4])) if opening[3] == "data-tt" else None
         if is_node(node) and _is_kept_as_json(cast(Node, node)) and is_safe(cast(Node, node)):
             self.atoms[start] = cast(Node, node)
             self.atom_ends.add(start + 1)
+
+
+def _is_something(token: Token) -> bool:
+    """Whether *token* is more than a blank, a break or a delimiter."""
+    return bool(token.content.strip()) if token.type in _TEXTS else not token.nesting and token.type not in _BREAKS
 
 
 def _is_kept_as_json(node: Node) -> bool:

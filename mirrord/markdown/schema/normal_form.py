@@ -15,6 +15,7 @@ import orjson
 
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.schema.anchor_tags import join_anchors
 from mirrord.markdown.schema.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.markdown.schema.node_rules import DEFAULT_ATTRIBUTES, IGNORED_ATTRIBUTES
 from mirrord.markdown.schema.normal_tables import CELLS, align_rows, join_paragraphs
@@ -141,7 +142,7 @@ def _normalize_mark(mark: Mark) -> Mark:
 
 def _normalize_content(name: str, content: Sequence[Node]) -> list[Node]:
     if name in TEXTBLOCKS or name == "detailsSummary":
-        return _trim(_merge_texts(_hoist_all_emphasis(_split_outer_space(content))))
+        return _trim(_merge_texts(_hoist_all_emphasis(_split_outer_space(join_anchors(content)))))
     if name == "codeBlock":
         return _normalize_code(content)
     children = [normalize(child) for child in wrap_inlines(content)]
