@@ -31,6 +31,7 @@ from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
 from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.tree_history import KnownMirror, Start, StartDecision
+from mirrord.sync.handshake import forget_first_adoption
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
@@ -265,6 +266,8 @@ async def _open_sides(
         was_away = any(row.mirror == mirror for row in known_mirrors) and await mirror_leases.was_released_for(
             database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE
         )
+        if was_away or decision.start is Start.RECLAIM:
+            await asyncio.to_thread(forget_first_adoption, sides)
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)

@@ -220,6 +220,14 @@ async def load_facts(connection: Connection, tenant: TenantId, mirror: MirrorId)
     return RowFacts(acks, seq, await _epoch_of(connection, *epoch_facts), newest)
 
 
+async def has_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> bool:
+    """Whether *mirror* has the base of any entry."""
+    cursor = await connection.execute(
+        "SELECT FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s LIMIT 1", (tenant, mirror)
+    )
+    return await cursor.fetchone() is not None
+
+
 async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPage) -> bool:
     """Whether the page had that text in that version. A text not rendered then may be rendered since."""
     cursor = await connection.execute(

@@ -197,10 +197,16 @@ class State:
 
     def set(self, key: str, value: str) -> None:
         """Set a counter durably: after the return it survives a power cut, if the file is writable at all."""
+        self._change_counter("INSERT OR REPLACE INTO counter VALUES (?, ?)", key, value)
 
+    def delete(self, key: str) -> None:
+        """Delete a counter, as durably."""
+        self._change_counter("DELETE FROM counter WHERE key = ?", key)
+
+    def _change_counter(self, statement: str, *values: str) -> None:
         def store() -> None:
             self._database.execute("PRAGMA synchronous = FULL")
-            self._database.execute("INSERT OR REPLACE INTO counter VALUES (?, ?)", (key, value))
+            self._database.execute(statement, values)
             self._database.execute("PRAGMA synchronous = NORMAL")
 
         self._run_or_default(store, None)

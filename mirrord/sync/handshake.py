@@ -44,11 +44,19 @@ class _Ack:
     newest: NewestPage | None
 
 
+def forget_first_adoption(sides: Sides) -> None:
+    """Treat the bases of a first adoption that did not end as those of an unknown past. Blocking."""
+    raw = sides.state.get(_KEY)
+    ack = _decode_ack(raw, str(sides.mirror)) if raw is not None else None
+    if ack is not None and ack.acks == 0:
+        sides.state.delete(_KEY)
+
+
 async def has_current_counters(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> bool:
     """Whether *tree* has the counters of the row of *mirror*; a crash may leave the tree one ahead."""
     raw = await asyncio.to_thread(_read_ack, tree)
     ack = _decode_ack(raw, str(mirror)) if raw is not None else None
-    if ack is None:
+    if ack is None or ack.acks == 0:  # a first adoption acknowledges nothing: a copy may be behind
         return False
     async with database.transaction(tenant) as connection:
         row_acks = await mirror_leases.load_acknowledged_rounds(connection, tenant, mirror)
@@ -102,6 +110,8 @@ class Handshake:
         sides, breaks = self._sides, self._sides.database.break_count
         ack = await asyncio.to_thread(self._load_ack)
         facts = await mirror_leases.load_facts(connection, sides.tenant, sides.mirror)
+        if ack is None and not (facts.acks or await mirror_leases.has_bases(connection, sides.tenant, sides.mirror)):
+            ack = await asyncio.to_thread(self._begin_first_adoption, facts)
         newest = ack.newest if ack else None
         remembered_facts = Counters(
             tree_acks=ack.acks if ack else None,
@@ -113,6 +123,12 @@ class Handshake:
         )
         self._known_breaks = breaks
         return find_rewind(remembered_facts), facts.seq
+
+    def _begin_first_adoption(self, facts: RowFacts) -> _Ack:
+        """Record in the tree, before this mirror has a base, that all its bases are made from here on. Blocking."""
+        ack = _Ack(0, facts.seq, facts.epoch, facts.newest)
+        self._store_ack(ack)
+        return ack
 
     async def acknowledge(self) -> None:
         """Record the work so far as done: durably in the tree, then in the mirror's row."""

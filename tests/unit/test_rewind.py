@@ -22,6 +22,10 @@ def seen(**changes: object) -> Counters:
         (seen(tree_acks=None, remembered=False, same_epoch=False), Rewind.UNKNOWN),
         (seen(tree_acks=6), Rewind.TREE),
         (seen(tree_acks=0), Rewind.TREE),
+        (seen(tree_acks=0, row_acks=0), Rewind.FIRST),  # it ended before its first adoption did
+        (seen(tree_acks=0, row_acks=0, same_epoch=False), Rewind.FIRST),
+        (seen(tree_acks=0, row_acks=0, row_seq=39), Rewind.DATABASE),
+        (seen(tree_acks=1, row_acks=0), Rewind.NONE),
         (seen(tree_acks=6, same_epoch=False), Rewind.TREE),
         (seen(tree_acks=9), Rewind.DATABASE),
         (seen(row_seq=39), Rewind.DATABASE),

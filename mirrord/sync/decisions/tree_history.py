@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from mirrord.domain.entry import EntryId, MirrorId, TenantId
+from mirrord.domain.entry import EntryId, File, MirrorId, State, TenantId
 from mirrord.mirror.tree_marker import Marker
-from mirrord.sync.decisions.entry_decision import Decision, Move, Step
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 
 
 class Start(Enum):
@@ -100,6 +100,7 @@ class Rewind(Enum):
     """The side that is older than this mirror has seen it."""
 
     NONE = "none"
+    FIRST = "first"  # no side: the mirror is new, or ended before its first adoption did, and made all its bases itself
     UNKNOWN = "unknown"  # the tree has no counters: it is new, or its state was lost
     MOVED = "moved"  # the database is on another cluster or timeline, and has everything
     TREE = "tree-rewind"
@@ -111,8 +112,9 @@ class Counters:
     """
     The counters of both sides.
 
-    tree_acks: None: the tree has none of this mirror. remembered: the database still has the newest version of a page
-    that the tree knows. same_epoch: the cluster, its timeline and its number are those that the tree knows.
+    tree_acks: None: the tree has none of this mirror; 0: its first adoption began here. remembered: the database still
+    has the newest version of a page that the tree knows. same_epoch: the cluster, its timeline and its number are those
+    that the tree knows.
     """
 
     tree_acks: int | None
@@ -137,6 +139,8 @@ def find_rewind(counters: Counters) -> Rewind:
         return Rewind.DATABASE
     if counters.tree_acks < counters.row_acks:
         return Rewind.TREE
+    if counters.tree_acks == 0:
+        return Rewind.FIRST
     return Rewind.NONE if counters.same_epoch else Rewind.MOVED
 
 
@@ -167,19 +171,19 @@ class Adoption:
     The state of an adoption.
 
     active: until all marked entries have been worked on. pending_entries: entries that are not finished by then; the
-    rules hold for them until they are. changed_entries: entries of which the adoption changed a side. inserted_entries:
-    rows made from their files since the adoption began, so their past is known.
+    rules hold for them until they are. changed_entries: entries of which the adoption changed a side. settled_entries:
+    entries of which both sides were seen or made equal since the adoption began, so their past is known.
     """
 
     active: bool = False
     cause: Rewind = Rewind.UNKNOWN
     changed_entries: set[EntryId] = field(default_factory=set)
     pending_entries: set[EntryId] = field(default_factory=set)
-    inserted_entries: set[EntryId] = field(default_factory=set)
+    settled_entries: set[EntryId] = field(default_factory=set)
 
     def begin(self, cause: Rewind) -> None:
         """Start: the common past of the sides is not known, or one of them went back in time."""
-        self.active, self.cause, self.changed_entries, self.inserted_entries = True, cause, set(), set()
+        self.active, self.cause, self.changed_entries, self.settled_entries = True, cause, set(), set()
 
     @property
     def is_in_force(self) -> bool:
@@ -191,31 +195,43 @@ class Adoption:
         """Whether they hold because the tree went back in time."""
         return self.is_in_force and self.cause is Rewind.TREE
 
-    def covers(self, entry: EntryId) -> bool:
-        """Whether the rules of adoption hold for *entry*."""
-        return (self.active and entry not in self.inserted_entries) or entry in self.pending_entries
+    def covers(self, state: State) -> bool:
+        """Whether the rules of adoption hold for the entry of *state*: its past in this tree is not known."""
+        if self.cause is Rewind.FIRST and state.base is not None:
+            return False
+        return (self.active and state.entry not in self.settled_entries) or state.entry in self.pending_entries
 
-    def has_stale_places(self, entry: EntryId) -> bool:
+    def has_stale_places(self, state: State) -> bool:
         """Whether a file outside its row's place is there because the tree went back in time."""
-        return self.cause is Rewind.TREE and self.covers(entry)
+        return self.cause is Rewind.TREE and self.covers(state)
 
     def note_decisions(self, decisions: Iterable[Decision]) -> None:
         """Note pending decisions; these rules hold for them even after the adoption has ended."""
-        if self.active:
-            self.pending_entries |= {
-                decision.state.entry for decision in decisions if decision.step is not Step.NOTHING
-            }
+        for decision in decisions:
+            if _is_agreed(decision):
+                self._settle(decision.state.entry)
+            elif self.active and decision.step is not Step.NOTHING and self.covers(decision.state):
+                self.pending_entries.add(decision.state.entry)
 
     def note_carried_out(self, decisions: Iterable[Decision]) -> None:
         """Note decisions that were carried out."""
         for decision in decisions:
             entry = decision.state.entry
-            if self.covers(entry) and (decision.move not in _SILENT or decision.place.changes_a_side):
+            if self.covers(decision.state) and (decision.move not in _SILENT or decision.place.changes_a_side):
                 self.changed_entries.add(entry)
             if not decision.again:
-                self.pending_entries.discard(entry)
-                if self.active and decision.move is Move.INSERT:
-                    self.inserted_entries.add(entry)
+                self._settle(entry)
+
+    def _settle(self, entry: EntryId) -> None:
+        self.pending_entries.discard(entry)
+        if self.active and self.cause is not Rewind.FIRST:  # there the base alone tells
+            self.settled_entries.add(entry)
+
+
+def _is_agreed(decision: Decision) -> bool:
+    """Whether the file was seen, and is what base and row say."""
+    is_seen = decision.state.base is not None and isinstance(decision.state.file, File)
+    return is_seen and decision.move is Move.NOTHING and decision.place is PlaceMove.NOTHING
 
 
 def is_stale(decision: Decision) -> bool:

@@ -48,8 +48,8 @@ class Retries:
         return decide(
             self._doubt_emptied(state),
             seen_version=observation.seen_versions.get(entry),
-            adopting=self._adoption.covers(entry),
-            stale_places=self._adoption.has_stale_places(entry),
+            adopting=self._adoption.covers(state),
+            stale_places=self._adoption.has_stale_places(state),
         )
 
     @property
