@@ -27,6 +27,13 @@ _HERE = Path(__file__).parent
 STATIC_DIRECTORY = _HERE / "static"
 EDITOR_SCRIPT = STATIC_DIRECTORY / "built" / "editor.js"
 _DIGEST = re.compile("[0-9a-f]{16}")
+_DIAGRAM_FRAME = "built/diagrams.html"
+# The program that draws diagrams has no origin, no network and no window but the console's; the file names its script.
+_FRAME_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "sandbox allow-scripts; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+}
 _CACHE_FOREVER = "private, max-age=31536000, immutable"
 
 
@@ -39,7 +46,10 @@ class Assets(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The file, or 304 if it has not changed."""
         prefix, _, name = path.partition(os.sep)
-        response = await super().get_response(name if _DIGEST.fullmatch(prefix) else path, scope)
+        name = name if _DIGEST.fullmatch(prefix) else path
+        response = await super().get_response(name, scope)
+        if name == _DIAGRAM_FRAME:
+            response.headers.update(_FRAME_HEADERS)
         response.headers["Cache-Control"] = _CACHE_FOREVER if prefix == digest_of_assets() else "no-cache"
         return response
 

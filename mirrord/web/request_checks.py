@@ -45,13 +45,14 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 READ_METHODS = ("GET", "HEAD")
 WRITE_METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
-# Only own files: no inline scripts, no inline styles, no framing, no foreign images.
+# Only own files: no inline scripts, no inline styles, no foreign frames or images.
 CONTENT_POLICY = "; ".join(
     (
         *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "font-src 'self'"),
         *(
             "connect-src 'self'",
             "worker-src 'self'",
+            "frame-src 'self'",
             "manifest-src 'self'",
             "form-action 'self'",
             "base-uri 'none'",

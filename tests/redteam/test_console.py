@@ -21,6 +21,7 @@ import pytest
 
 from mirrord.auth.sign_in import Gate, Session
 from mirrord.web.request_checks import RateLimit
+from tests.console.bundle import built
 from tests.support.browsing import Answer, Browser
 from tests.support.consoles import PICTURE, RIVAL, SECRET, Console, consoles
 from tests.support.editors import save
@@ -658,6 +659,18 @@ def test_every_answer_forbids_what_was_not_meant(ada: Browser, path: str) -> Non
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert "server" not in answer.headers
+
+
+def test_the_program_of_diagrams_has_no_origin_and_runs_its_own_script_only(ada: Browser) -> None:
+    built()
+    answer = ada.ask("GET", "/static/built/diagrams.html")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "; sandbox allow-scripts; frame-ancestors 'self'" in policy
+    assert answer.text.count("<script>") == 1
+    assert re.search(
+        r'<meta http-equiv="Content-Security-Policy" content="script-src \'sha256-[\w+/]+=*\'">', answer.text
+    )
 
 
 @pytest.mark.parametrize(

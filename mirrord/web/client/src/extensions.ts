@@ -5,6 +5,7 @@ import { Below } from './typing/below'
 import { Cells } from './tables/cells'
 import { Clashing } from './saving/clash'
 import { completing } from './links/completion'
+import { Diagrams } from './diagrams/view'
 import { Highlighting } from './views/highlighting'
 import { Ids } from './document/ids'
 import { Keys } from './typing/keys'
@@ -30,7 +31,7 @@ export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: 
   return [
     ...(extensions as AnyExtension[]).map(bare),
     Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),
-    ...[Ids, Clashing, Highlighting, UnresolvedLinks, Keys, Linking, Cells, Toggles, Below, Tabs, Typing],
+    ...[Ids, Clashing, Diagrams, Highlighting, UnresolvedLinks, Keys, Linking, Cells, Toggles, Below, Tabs, Typing],
     // The menus of the last ones take Tab and Enter first.
     ...[Slash, Tasks, completing(options), pasting(options, tell)],
   ]

@@ -62,6 +62,15 @@ export const VIEW = {
   unsafe: (href: string) => `Not a link that opens: ${href}`,
 }
 
+export const DIAGRAM = {
+  name: 'Drawing of diagrams',
+  alt: (kind: string) => (kind ? `Diagram (${kind})` : 'Diagram'),
+  source: 'Source',
+  sample: 'flowchart LR\n  A --> B',
+  empty: 'The diagram has no words yet.',
+  late: 'The diagram could not be drawn: it takes too long, or its program is out of reach.',
+}
+
 export const PASTE = {
   asText: (why: string) => `Pasted as plain text: ${why}`,
   notUploaded: (why: string) => `A picture was not uploaded: ${why}`,
@@ -89,6 +98,8 @@ export const ACTION = {
   quoteAlso: 'blockquote citation',
   codeBlock: 'Code block',
   codeBlockAlso: 'snippet pre',
+  diagram: 'Diagram',
+  diagramAlso: 'mermaid flowchart chart graph sequence',
   callout: 'Callout',
   calloutAlso: 'note info tip warning admonition',
   toggle: 'Toggle',

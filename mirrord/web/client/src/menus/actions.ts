@@ -5,7 +5,7 @@ import { insertFootnote } from '../typing/footnotes'
 import { insertFormula } from '../typing/formula'
 import { beginLink } from '../links/linking'
 import { step } from '../moving/moving'
-import { ACTION } from '../words'
+import { ACTION, DIAGRAM } from '../words'
 
 export interface Action {
   label: string
@@ -104,6 +104,7 @@ export const INSERTIONS: Action[] = [
   },
   { ...{ label: ACTION.formula, sign: '∑', also: ACTION.formulaAlso }, run: (editor) => formula(editor, 'mathBlock') },
   { ...{ label: ACTION.inlineFormula, sign: '√', also: ACTION.inlineFormulaAlso }, run: (editor) => formula(editor, 'mathInline') },
+  { ...{ label: ACTION.diagram, sign: '⇄', also: ACTION.diagramAlso }, run: insertDiagram },
   { ...{ label: ACTION.footnote, sign: '†', also: ACTION.footnoteAlso }, run: insertFootnote },
   { ...{ label: ACTION.pageLink, sign: '[[', also: ACTION.pageLinkAlso }, run: pageLink },
 ]
@@ -144,6 +145,11 @@ export const TABLE: Action[] = [
   table(ACTION.deleteColumn, '−↕', 'deleteColumn'),
   table(ACTION.deleteTable, '✕', 'deleteTable'),
 ]
+
+function insertDiagram(editor: Editor): void {
+  const content = [{ type: 'text', text: DIAGRAM.sample }]
+  editor.chain().focus().insertContent({ type: 'codeBlock', attrs: { language: 'mermaid' }, content }).run()
+}
 
 // As a node: a string would be parsed as HTML.
 function pageLink(editor: Editor): void {

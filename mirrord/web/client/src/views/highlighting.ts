@@ -70,7 +70,8 @@ function innerCodes(block: Node): readonly [number, Node][] {
   return found.length ? found : NONE
 }
 
-const languageOf = (node: Node) => String(node.attrs['language'] ?? '').split(/[\s{,:]/)[0]!.toLowerCase()
+/** The first word behind the fence of code. */
+export const languageOf = (node: Node) => String(node.attrs['language'] ?? '').split(/[\s{,:]/)[0]!.toLowerCase()
 
 function decorations(doc: Node): DecorationSet {
   const found: Decoration[] = []

@@ -2,6 +2,7 @@
 import { Plugin, PluginKey } from '@tiptap/pm/state'
 import type { EditorView, MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
 import { follow, isSafe } from '../links/address'
+import { codeBlock } from '../diagrams/view'
 import type { Options } from '../options'
 import { callout } from './callout'
 import { details, detailsContent } from './details'
@@ -30,7 +31,7 @@ function following(options: Options): (view: EditorView, event: MouseEvent) => b
 export function looks(options: Options): Plugin {
   const { views, events } = references(options)
   const nodeViews: Record<string, NodeViewConstructor> = {
-    ...{ callout, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
+    ...{ callout, codeBlock, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
     ...{ rawBlock, rawInline, unknownBlock, unknownInline },
     image: imageView(options),
     ...views,
