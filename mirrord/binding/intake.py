@@ -1,13 +1,14 @@
 """Carry what the app says over to pages, in one transaction: rows of the app, pages and what they agree on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
+from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import entry_id_of
 from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState
@@ -37,7 +38,8 @@ class Intake:
 
     is_careful: what Postgres checks at the end of a transaction is checked after each row, which holds the tenant's
     clock until then. written, deleted: numbers of pages. needed: pages with one below that could not be written.
-    later: ids of rows that are to be looked at in a later pass. leaves_pages: new pages are, too.
+    later: ids of rows that are to be looked at in a later pass. leaves_pages: new pages are, too. added: ids of rows
+    that have a page now, and had none.
     waits: one of these waits for a transaction of the app.
     """
 
@@ -53,6 +55,11 @@ class Intake:
     later: set[str] = field(default_factory=set)
     leaves_pages: bool = False
     waits: bool = False
+    added: set[str] = field(default_factory=set)
+
+    @property
+    def _links(self) -> PageLinks:
+        return PageLinks(self.connection, self.binding, self.source.mapping)
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
@@ -60,6 +67,7 @@ class Intake:
         if not self.is_careful:
             await new_pages.insert_all()
             self.written += len(new_pages.inserted)
+            self.added |= new_pages.inserted
         for external_id in self.state.order.ordered:
             if external_id not in new_pages.inserted:
                 await self._carry_row(self.state.rows[external_id])
@@ -83,6 +91,8 @@ class Intake:
         act = decide_row(bound, digest, page)
         if act is Act.NOTHING and page is not None and page.parent != self.state.parent_of(row):
             act = Act.WRITE  # its parent came or went
+        if act is Act.NOTHING and page is not None and self._links.may_have_addresses(row.body):
+            act = Act.WRITE  # the page of an address may have come, or moved
         if act is Act.NOTHING and (bound is None or bound.app_version == row.version):
             return
         try:
@@ -94,9 +104,27 @@ class Intake:
             return
         agreed = EntryRow(row.external_id, entry, version, digest, row.version)
         await binding_rows.store_entries(self.connection, self.binding, [agreed])
+        self._note_added(row.external_id)
         self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
         if row.external_id in self.state.order.cyclic:
             await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
+
+    def _note_added(self, external_id: str) -> None:
+        if external_id not in self.state.bound:
+            self.added.add(external_id)
+
+    async def _with_links(
+        self, text: str, row: AppRow, entry: EntryId, parent: EntryId | None, spelled: Mapping[str, str] | None = None
+    ) -> str:
+        """
+        *text* of the page of *row* with links to files; where one has no lasting name yet, a later pass does it.
+
+        spelled: as of AppForm.
+        """
+        form = await self._links.page_form(text, entry, parent, spelled)
+        if form.waits:
+            self.later.add(row.external_id)
+        return form.text
 
     def _is_of_others(self, page: PageState) -> bool:
         """Whether *page* lives and was not made by this binding, nor by one of its name before."""
@@ -106,6 +134,7 @@ class Intake:
         """Give the page what the app says; returns its version."""
         text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)  # a large one takes seconds
         parent = self.state.parent_of(row)
+        text = await self._with_links(text, row, entry, parent)
         await self._end_problems(entry)
         if page is None:
             async with self._savepoint():

@@ -23,6 +23,7 @@ from mirrord.sync.writing.entry_bodies import text_of as text_values_of
 
 # A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
 REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
+MAX_LINKING_ROWS = 20  # new rows with links that are left to their caller, so that the first text has the links
 MAX_CHARACTERS = 4_000_000  # of the texts of one statement, unless it has only one
 
 NewPage = tuple[AppRow, CompletePage]
@@ -33,8 +34,9 @@ class NewPages:
     """
     The pages of new rows in one pass.
 
-    inserted: ids of rows with a page now. Rows without a faithful text, those in a statement that Postgres refuses, and
-    all rows below them are not among them: they are for their caller to carry over one by one.
+    inserted: ids of rows with a page now. Rows without a faithful text, those in a statement that Postgres refuses, a
+    few that link to pages, and all rows below them are not among them: they are for their caller to carry over one by
+    one.
     """
 
     connection: Connection
@@ -49,12 +51,21 @@ class NewPages:
             self.state.rows[external_id] for external_id in self.state.order.ordered if self._is_new(external_id)
         ]
         missing = {row.external_id for row in new_rows}
+        linking = self._linking_among(new_rows)
         for level in split_by_depth(new_rows):
-            free = [row for row in level if row.parent not in missing]
+            free = [row for row in level if row.parent not in missing and row.external_id not in linking]
             pages = await asyncio.to_thread(self._pages_of, free)
             for batch in split_by_size(pages):
                 await self._insert_together(batch)
             missing -= self.inserted
+
+    def _linking_among(self, rows: Sequence[AppRow]) -> set[str]:
+        """The ids of those *rows* that may link to pages; none if they are many."""
+        links = self.mapping.links
+        if links is None:
+            return set()
+        linking = {row.external_id for row in rows if row.body is not None and links.beginning in row.body}
+        return linking if len(linking) <= MAX_LINKING_ROWS else set()
 
     def _is_new(self, external_id: str) -> bool:
         entry = self.state.entry_of(self.binding.id, external_id)

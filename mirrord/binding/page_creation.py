@@ -8,6 +8,7 @@ import psycopg
 from mirrord.binding.app_row_writes import AppRowWrites, Outpaced, is_refusal
 from mirrord.binding.app_rows import AppRow, is_name_of
 from mirrord.binding.intake import actor_name_of
+from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
 from mirrord.binding.page_edits import changes_of, edited_text, with_title
 from mirrord.binding.pass_state import AppSource
@@ -30,8 +31,9 @@ class PageCreation:
     """
     The new pages of one pass.
 
-    limit: how many rows may be created. is_careful: as of Intake. leaves_pages: others are to be looked at in a later
-    pass. waits: one waits for a transaction of the app.
+    limit: how many rows may be created. is_careful: as of Intake. created: ids of new rows. leaves_pages: other pages
+    are to be looked at in a later pass. later: ids of rows that are, too. waits: one waits for a transaction of the
+    app.
     """
 
     connection: Connection
@@ -39,7 +41,8 @@ class PageCreation:
     source: AppSource
     limit: int
     is_careful: bool
-    created: int = 0
+    created: set[str] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
     leaves_pages: bool = False
     waits: bool = False
     problems: list[Problem] = field(default_factory=list)
@@ -53,7 +56,7 @@ class PageCreation:
         self.leaves_pages = len(changed) == MAX_LOOKED_AT
         pending = list(dict.fromkeys([*changed, *troubled]))
         while pending:
-            if self.created >= self.limit:
+            if len(self.created) >= self.limit:
                 self.leaves_pages = True
                 return
             entry = pending.pop(0)
@@ -72,7 +75,7 @@ class PageCreation:
         await binding_rows.delete_problems_of(self.connection, self.binding, [entry])
         try:
             async with self.connection.transaction():
-                await self._revive_or_create(page)
+                external_id = await self._revive_or_create(page)
                 if self.is_careful:
                     await bound_pages.check_now(self.connection)
         except Outpaced:
@@ -84,12 +87,13 @@ class PageCreation:
             reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
             await self._note_problem(page, reason or str(error))
             return False
-        self.created += 1
+        self.created.add(external_id)
         return True
 
-    async def _revive_or_create(self, page: PageState) -> None:
-        """Let the page have the row again that it had before it was deleted, or a new one."""
-        titled = with_title(page.text or "", page.name or "")
+    async def _revive_or_create(self, page: PageState) -> str:
+        """Let the page have the row again that it had before it was deleted, or a new one; returns the row's id."""
+        links = PageLinks(self.connection, self.binding, self.source.mapping)
+        titled, spelled = await links.new_form(with_title(page.text or "", page.name or ""), page.entry, page.parent)
         row = await self._app.revive(str(page.entry)) if self._has_same_ids else None
         if row is None:
             row = await self._insert_app_row(page, titled)
@@ -97,6 +101,10 @@ class PageCreation:
             changes = await asyncio.to_thread(changes_of, page.entry, row, self.source.mapping, titled)
             row = await self._app.write(row, changes) if changes else row
         text = await asyncio.to_thread(edited_text, page.entry, row, self.source.mapping, titled)
+        form = await links.page_form(text, page.entry, page.parent, spelled)
+        text = form.text
+        if form.waits:
+            self.later.add(row.external_id)
         name, version = None if is_name_of(page.name, row) else row.name, page.version
         if name is not None or text != page.text:
             write = PageWrite(page.entry, page.parent, name, text)
@@ -106,6 +114,7 @@ class PageCreation:
             version = new_version
         agreed = EntryRow(row.external_id, page.entry, version, row.digest, row.version)
         await binding_rows.store_entries(self.connection, self.binding, [agreed])
+        return row.external_id
 
     @property
     def _app(self) -> AppRowWrites:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
 from mirrord.binding.intake import ROW, Intake, actor_name_of
+from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
@@ -115,6 +116,8 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
         different, comparison = await _next_different(connection, binding, source, comparison)
         ids |= different
     report = await _carry_rows(connection, binding, source, ids, order)
+    if comparison is None or comparison.is_complete:  # while rows are still compared, more pages come
+        await _add_linking_rows(report, is_compared=comparison is not None)
     async with connection.pipeline():
         if place is None and not report.leaves_pages:
             await binding_rows.store_seq(connection, binding, seq)
@@ -147,6 +150,13 @@ async def _carry_rows(
         intake = TwoWayIntake(connection, binding, source, state, order.is_careful, recent=order.recent_deletions)
     await intake.carry_over()
     return intake
+
+
+async def _add_linking_rows(report: Intake, *, is_compared: bool) -> None:
+    """Let a later pass look at the rows that link to pages which have come. is_compared: whichever came meanwhile."""
+    if report.added or is_compared:
+        links = PageLinks(report.connection, report.binding, report.source.mapping)
+        report.later |= await links.load_waiting(None if is_compared else report.added)
 
 
 async def _weigh_losses(connection: Connection, binding: BindingRow, source: AppSource, recent: int) -> None:

@@ -9,6 +9,7 @@ import psycopg
 from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced, is_refusal
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import Intake, actor_name_of
+from mirrord.binding.links.page_links import AppForm
 from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
 from mirrord.binding.row_decision import BoundEntry
@@ -114,6 +115,7 @@ class TwoWayIntake(Intake):
                 raise
             await self._note_failure(row, entry, page, error)
             return
+        self._note_added(row.external_id)
         self._note_agreement(row.external_id, agreed)
         if row.external_id in self.state.order.cyclic:
             await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
@@ -121,7 +123,8 @@ class TwoWayIntake(Intake):
     def _act_of(self, row: AppRow, bound: BoundEntry | None, page: PageState | None) -> TwoWayAct:
         act = decide_two_way(bound, row.digest, page)
         has_moved = page is not None and page.parent != self.state.parent_of(row)  # its parent came or went
-        return TwoWayAct.READ if act is TwoWayAct.NOTHING and has_moved else act
+        has_addresses = page is not None and self._links.may_have_addresses(row.body)  # one may be a page now, or moved
+        return TwoWayAct.READ if act is TwoWayAct.NOTHING and (has_moved or has_addresses) else act
 
     def _leave_for_later(self, row: AppRow, page: PageState | None) -> None:
         """Look at a row again in a later pass."""
@@ -159,8 +162,8 @@ class TwoWayIntake(Intake):
 
     async def _write_whole_page(self, row: AppRow, entry: EntryId, page: PageState | None) -> EntryRow:
         """Give the page all that the app says: it is new, or has no text any more."""
-        text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)
-        write = PageWrite(entry, self.state.parent_of(row), row.name, text)
+        text, parent = await asyncio.to_thread(text_of, entry, row, self.source.mapping), self.state.parent_of(row)
+        write = PageWrite(entry, parent, row.name, await self._with_links(text, row, entry, parent))
         if page is None:
             version = (await bound_pages.insert_pages(self.connection, [write]))[entry]
         else:
@@ -183,8 +186,10 @@ class TwoWayIntake(Intake):
         """Returns what both sides agree on; the row as it is and locked, if it says something else than *row*."""
         subject = Subject(page.entry, row, self.state.parent_of(row), self.source.mapping)
         ancestor = await self._load_ancestor(act, subject, page)
-        side = PageSide(page.text or "", page.name, await self._possible_parent(row, page))
-        plan = await asyncio.to_thread(plan_row, act, subject, side, ancestor)
+        side = PageSide(page.text or "", page.name, page.parent)
+        form = await self._app_form(act, row, side, ancestor)
+        side = replace(form.page, parent=await self._possible_parent(row, page))
+        plan = await asyncio.to_thread(plan_row, act, subject, side, form.ancestor)
         current, text = row, plan.text
         if changes := await self._changes_in(plan):
             locked = await self._app.lock(row, with_body=changes.body is not None)
@@ -193,14 +198,24 @@ class TwoWayIntake(Intake):
             current = await self._app.write(row, changes)  # a trigger of the app may alter it
             text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
             self.written_back += 1
+        spelled = form.spelled if plan.parent == page.parent else {}
+        text = await self._with_links(text, row, page.entry, plan.parent, spelled)
         name, version = None if is_name_of(page.name, current) else current.name, page.version
         if page.is_deleted or name is not None or (page.parent, page.text) != (plan.parent, text):
             version = await self._update_page(PageWrite(page.entry, plan.parent, name, text), page)
         if plan.rejected is not None:
-            await self._keep_sibling(page, plan.rejected, ancestor, text, version)
+            rejected = (await self._links.page_form(plan.rejected, page.entry, page.parent, form.spelled)).text
+            await self._keep_sibling(page, rejected, ancestor, text, version)
         if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
         return EntryRow(row.external_id, page.entry, version, current.digest, current.version)
+
+    async def _app_form(self, act: TwoWayAct, row: AppRow, page: PageSide, ancestor: PageSide | None) -> AppForm:
+        """The page and its ancestor with addresses of the app in place of links to files."""
+        is_base = ancestor is not None and ancestor.text is not page.text  # else the version of the base is gone
+        entry = self.state.entry_of(self.binding.id, row.external_id)
+        is_row_unchanged = act is TwoWayAct.WRITE_BACK and is_base
+        return await self._links.app_form(row, entry, page, ancestor, is_row_unchanged=is_row_unchanged)
 
     async def _load_ancestor(self, act: TwoWayAct, subject: Subject, page: PageState) -> PageSide | None:
         """The page as both sides agreed on it; None: not known."""
@@ -274,7 +289,9 @@ class TwoWayIntake(Intake):
         await creation.carry_all()
         self.problems += creation.problems
         self.leaves_pages, self.waits = creation.leaves_pages, creation.waits
-        self.written += creation.created
+        self.written += len(creation.created)
+        self.added |= creation.created
+        self.later |= creation.later
 
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)

@@ -72,7 +72,7 @@ def rebase_target(link: Link, before: Site, after: Site, whereto: NewPathOf) -> 
     new = whereto("/".join(old_path))
     if new is None or follow_path(after.directory, link.target) == tuple(new.split("/")):
         return None
-    return _relative_path(after.directory, new)
+    return relative_path(after.directory, new)
 
 
 def _is_still_valid(link: Link, entries: tuple[EntryId, EntryId], before: Site, after: Site) -> bool:
@@ -99,7 +99,7 @@ def _path_options(target: str, old: str, new: str, before: Site, after: Site) ->
     path = new if _has_ending(target) or new == wikilink_path(new) else wikilink_path(new)
     if target.endswith("/") and not path.endswith(_SUFFIX):
         path += "/"
-    relative = _relative_path(after.directory, path)
+    relative = relative_path(after.directory, path)
     if target.startswith("./") and not relative.startswith("../"):
         relative = "./" + relative.removeprefix("./")
     if target.startswith("/"):
@@ -136,7 +136,8 @@ def _is_same_file(steps: Path | None, file: str) -> bool:
     return steps is not None and name_key(wikilink_path("/".join(steps))) == name_key(wikilink_path(file))
 
 
-def _relative_path(directory: Path, path: str) -> str:
+def relative_path(directory: Path, path: str) -> str:
+    """The target of a Markdown link to the file *path* in a page of *directory*."""
     steps = path.split("/")
     common = 0
     while common < min(len(directory), len(steps) - 1) and directory[common] == steps[common]:
@@ -158,7 +159,7 @@ def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[
     if _has_ending(target.strip()) and new.endswith(_SUFFIX):
         steps[-1] += _SUFFIX
     if parts[0] in (".", ".."):
-        relative = _relative_path(after.directory, "/".join(steps))
+        relative = relative_path(after.directory, "/".join(steps))
         yield relative if relative.startswith("../") else "./" + relative.removeprefix("./")
     elif parts[0] == "":
         yield "/" + "/".join(steps)

@@ -102,20 +102,29 @@ def relink_page(
     return _rewrite_links(page, _Rules(before, after, whereto, goal_of).new_link)
 
 
-def retarget_links(page: PageText, targets: Mapping[tuple[str, str], str]) -> RelinkedPage:
-    """*page* with new *targets* of links, by the kind and target that they have; the rest is as for relink_page()."""
+def retarget_links(
+    page: PageText, targets: Mapping[tuple[str, str], str], addresses: re.Pattern[str] | None = None
+) -> RelinkedPage:
+    """
+    *page* with new *targets* of links, by the kind and target that they have; the rest is as for relink_page().
+
+    addresses: of links_of().
+    """
 
     def new_link(link: Link) -> Link:
         return replace(link, target=targets.get((link.kind, link.target), link.target))
 
-    return _rewrite_links(page, new_link)
+    return _rewrite_links(page, new_link, addresses)
 
 
-def _rewrite_links(page: PageText, new_link: Callable[[Link], Link]) -> RelinkedPage:
-    links = links_of(page)
+def _rewrite_links(
+    page: PageText, new_link: Callable[[Link], Link], addresses: re.Pattern[str] | None = None
+) -> RelinkedPage:
+    links = links_of(page, addresses=addresses)
     edits = [edit for number, link in enumerate(links) if (edit := _edit_link(page.text, number, link, new_link(link)))]
-    if edits and not _is_clean(page, links, edits):
-        edits = _select_harmless(page, links, edits)
+    check = _Check(page, links, addresses)
+    if edits and not check.is_clean(edits):
+        edits = _select_harmless(check, edits)
     return RelinkedPage(replace(page, text=_apply_edits(page.text, edits)) if edits else page, len(edits))
 
 
@@ -180,25 +189,35 @@ def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _is_clean(page: PageText, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
-    """Whether the edited page has the same links except for these targets, and no newly broken front matter."""
-    new = replace(page, text=_apply_edits(page.text, edits))
-    edited = {edit.number: edit.link for edit in edits}
-    expected = [_meaning_of(edited.get(number, link)) for number, link in enumerate(links)]
-    return list(map(_meaning_of, links_of(new))) == expected and (new.views.error is None) >= (page.views.error is None)
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Judges edits of *page*, which has *links*. addresses: of links_of()."""
+
+    page: PageText
+    links: Sequence[Link]
+    addresses: re.Pattern[str] | None
+
+    def is_clean(self, edits: Sequence[_Edit]) -> bool:
+        """Whether the edited page has the same links except for these targets, and no newly broken front matter."""
+        new = replace(self.page, text=_apply_edits(self.page.text, edits))
+        edited = {edit.number: edit.link for edit in edits}
+        expected = [_meaning_of(edited.get(number, link)) for number, link in enumerate(self.links)]
+        if list(map(_meaning_of, links_of(new, addresses=self.addresses))) != expected:
+            return False
+        return (new.views.error is None) >= (self.page.views.error is None)
 
 
 def _meaning_of(link: Link) -> tuple[str, str, str | None]:
     return link.kind, link.target.strip(), link.heading
 
 
-def _select_harmless(page: PageText, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
+def _select_harmless(check: _Check, edits: Sequence[_Edit]) -> list[_Edit]:
     """The harmless ones of *edits*, found by bisection: a few harmful ones among many take few readings."""
     accepted: list[_Edit] = []
     batches = [edits]
     while batches:
         batch = batches.pop()
-        if _is_clean(page, links, [*accepted, *batch]):
+        if check.is_clean([*accepted, *batch]):
             accepted += batch
         elif (half := len(batch) // 2) > 0:
             batches += [batch[half:], batch[:half]]

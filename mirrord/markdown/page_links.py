@@ -62,13 +62,14 @@ class Link:
     end: int
 
 
-def links_of(page: PageText, within: Sequence[Region] = ()) -> list[Link]:
+def links_of(page: PageText, within: Sequence[Region] = (), addresses: re.Pattern[str] | None = None) -> list[Link]:
     """
     The links within the mirror, in order; none in code and comments, and none with a scheme or `//`.
 
     `<a href>` counts as a Markdown link, `<img src>` as an image; in a block of HTML there are no others.
 
-    within: the regions of the body, if the caller has them.
+    within: the regions of the body, if the caller has them. addresses: what links with a scheme or `//` have to match
+    to be among them; None: none is.
     """
     text, body = page.text, page.body
     offset = len(text) - len(body)
@@ -80,12 +81,12 @@ def links_of(page: PageText, within: Sequence[Region] = ()) -> list[Link]:
         if not _may_have_links(text, start, end):
             continue
         if region.kind in ("inline", PROPERTIES):
-            result += _Scan(text, end).scan_links(start)
+            result += _Scan(text, end, addresses).scan_links(start)
         elif region.kind == "definition":
-            result += _links_in_definition(text, start, end)
+            result += _links_in_definition(text, start, end, addresses)
         elif region.kind == "html_block":
             for target in targets_in_html(text, start, end):
-                result += _links_of_tag(target)
+                result += _links_of_tag(target, addresses)
     return sorted(result, key=lambda link: link.start)
 
 
@@ -93,8 +94,8 @@ def _may_have_links(text: str, start: int, end: int) -> bool:
     return text.find("[", start, end) >= 0 or MAY_HAVE_TAG.search(text, start, end) is not None
 
 
-def _links_of_tag(target: TagTarget) -> Iterator[Link]:
-    return _links_in_mirror(target.kind, target.value, None, target.start, target.end)
+def _links_of_tag(target: TagTarget, addresses: re.Pattern[str] | None) -> Iterator[Link]:
+    return _links_to(target.kind, target.value, None, (target.start, target.end), addresses)
 
 
 def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
@@ -104,13 +105,11 @@ def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
         if match[1].endswith("\\"):
             yield "wikilink", match[1][:-1]  # the bar of a table's row is escaped
     for value in possible_targets_in_tags(text):
-        yield from ((link.kind, link.target) for link in _links_in_mirror("markdown", value, None, 0, 0))
+        yield from ((link.kind, link.target) for link in _links_to("markdown", value, None))
     for match in _BEFORE_DESTINATION.finditer(text):
         target = parseLinkDestination(text, match.end(), len(text))
         if target.ok:
-            yield from (
-                (link.kind, link.target) for link in _links_in_mirror("markdown", target.str, None, 0, 0) if link.target
-            )
+            yield from ((link.kind, link.target) for link in _links_to("markdown", target.str, None) if link.target)
 
 
 def target_span(text: str, link: Link) -> tuple[int, int]:
@@ -140,12 +139,12 @@ def _links_in_properties(text: str, end: int) -> Iterator[Link]:
         yield from _links_of_wikilink(match)
 
 
-def _links_in_definition(text: str, start: int, end: int) -> Iterator[Link]:
+def _links_in_definition(text: str, start: int, end: int, addresses: re.Pattern[str] | None) -> Iterator[Link]:
     match = _DEFINITION.match(text, start, end)
     target = parseLinkDestination(text, match.end(), end) if match else None
     if match and target and target.ok:
         first = start + len(match.group()) - len(match.group().lstrip(_BLANKS + ">"))
-        yield from _links_in_mirror("markdown", target.str, None, first, target.pos)
+        yield from _links_to("markdown", target.str, None, (first, target.pos), addresses)
 
 
 def _links_of_wikilink(match: re.Match[str]) -> Iterator[Link]:
@@ -157,10 +156,18 @@ def _links_of_wikilink(match: re.Match[str]) -> Iterator[Link]:
         yield Link("embed" if match[1] else "wikilink", target, heading, alias, *match.span())
 
 
-def _links_in_mirror(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
-    if target and not _ELSEWHERE.match(target):
+def _links_to(
+    kind: str,
+    target: str,
+    alias: str | None,
+    span: tuple[int, int] = (0, 0),
+    addresses: re.Pattern[str] | None = None,
+) -> Iterator[Link]:
+    """The link to *target* if that is within the mirror, or one of *addresses*."""
+    is_elsewhere = not target or _ELSEWHERE.match(target) is not None
+    if not is_elsewhere or (addresses is not None and addresses.match(target)):
         path, mark, heading = target.partition("#")
-        yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, start, end)
+        yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, *span)
 
 
 class _Scan:
@@ -170,8 +177,8 @@ class _Scan:
     A link holds no other link: at the end of one, brackets still open are text, except those of pictures.
     """
 
-    def __init__(self, text: str, end: int) -> None:
-        self.text, self.end = text, end
+    def __init__(self, text: str, end: int, addresses: re.Pattern[str] | None) -> None:
+        self.text, self.end, self.addresses = text, end, addresses
         self.brackets: list[re.Match[str]] = []
         self.pictures: list[re.Match[str]] = []
         self.last_ticks: dict[int, int] = {}  # start of the last run of backticks, by its length
@@ -181,7 +188,7 @@ class _Scan:
             position = token.end()
             if token["tag"]:
                 if target := target_of_tag(self.text, *token.span()):
-                    yield from _links_of_tag(target)
+                    yield from _links_of_tag(target, self.addresses)
             elif token["ticks"]:
                 position = self.skip_code(token)
             elif token["wiki"]:
@@ -237,6 +244,6 @@ class _Scan:
     def close_link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
         alias = self.text[opening.end() : close]
         image = opening.group() == "!["
-        yield from _links_in_mirror("image" if image else "markdown", target, alias, opening.start(), end)
+        yield from _links_to("image" if image else "markdown", target, alias, (opening.start(), end), self.addresses)
         if not image:
             self.brackets.clear()

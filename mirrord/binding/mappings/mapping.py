@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID, uuid5
 
+from mirrord.binding.mappings.link_rules import LinkRules
 from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, TenantId, parse_id
@@ -158,7 +159,7 @@ class Mapping:
     One binding. front: columns by the key of front matter. text: of the file that it was read from.
 
     writes: how rows of the app are written; None: they are not, which is mode `in`. dialect: of the tenant's pages,
-    which is in no file.
+    which is in no file. links: None: addresses in bodies stay as they are.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Mapping:
     writes: WriteRules | None = None
     dialect: Dialect = Dialect.PLAIN
     space: Space | None = None
+    links: LinkRules | None = None
 
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""

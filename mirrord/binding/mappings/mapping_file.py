@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from mirrord.binding.mappings.link_rules import KEYS as _LINK_KEYS
+from mirrord.binding.mappings.link_rules import read_link_rules
 from mirrord.binding.mappings.mapping import (
     BINDING_NAME,
     Body,
@@ -36,13 +38,14 @@ DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with w
 MIN_POLL_SECONDS = 1
 MODES = ("in", "both")
 
-_SECTIONS = ("binding", "tenant", "space", "page", "body", "front")
+_SECTIONS = ("binding", "tenant", "space", "page", "body", "links", "front")
 _KEYS = {
     "binding": ("name", "mode", "watch", "poll_seconds"),
     "tenant": ("column", "map", "fixed"),
     "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url", "space"),
     "space": ("table", "id", "title", "tenant", "deleted", "filter"),
     "body": ("table", "match", "column", "format", "names"),
+    "links": _LINK_KEYS,
 }
 _RESERVED_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # other keys of the mapping say what is in them
 _URL = re.compile(r"https?://[^\s<>\"'`\\{}]+(\{id\}[^\s<>\"'`\\{}]*)")
@@ -108,6 +111,7 @@ def parse_mapping(text: str) -> Mapping:
         text=text,
         writes=_read_writes(sections),
         space=_read_space(sections["space"]) if sections["space"].values else None,
+        links=read_link_rules(sections["links"].values),
     )
 
 

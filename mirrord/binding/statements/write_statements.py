@@ -203,9 +203,10 @@ $$"""
 
 
 def _write_grants(tenant: TenantId, mapping: Mapping) -> list[str]:
-    """The grants that a binding in mode `both` needs beside those for reading; none in mode `in`."""
+    """The grants that a binding needs beside those for reading; of mode `in`, one with links only."""
     written, role = columns_written(mapping), quote_name(role_of(mapping.binding_id(tenant)))
-    grants = [f"GRANT INSERT ON {SCHEMA}.change TO mirrord_daemon"] if written else []
+    has_later_rows = bool(written) or mapping.links is not None
+    grants = [f"GRANT INSERT ON {SCHEMA}.change TO mirrord_daemon"] if has_later_rows else []
     for table, columns in written.items():
         names = ", ".join(map(quote_name, columns))
         grants += [f"GRANT {right} ({names}) ON {quote_table(table)} TO {role}" for right in ("SELECT", "UPDATE")]
