@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 
+from mirrord.daemon.clock_watch import ClockWatch
 from mirrord.db.content import entry_states
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import BOUND_PAYLOAD, Wakes, notified_tenants, run_ticker
@@ -18,9 +19,8 @@ from mirrord.sync.timing import Backoff, pause
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.5  # seconds between two polls
-BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY_SECONDS after a change that no notification had announced
+BUSY_POLL_SECONDS = 0.1  # seconds, while notifications get lost
 POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
-BUSY_SECONDS = 5.0
 
 
 class Notifications:
@@ -41,7 +41,7 @@ class Notifications:
         self._engines = engines
         self._stop = stop
         self._wakes = wakes
-        self._changed_at = -BUSY_SECONDS
+        self._clocks = ClockWatch()
         self._is_in_doubt = False  # whether a connection was lost since engines were woken
 
     async def listen(self) -> None:
@@ -56,24 +56,25 @@ class Notifications:
         """Poll for lost notifications, with one statement for all tenants."""
         await pause(self._stop, None, ready)
         while not self._stop.is_set():
-            busy = time.monotonic() - self._changed_at < BUSY_SECONDS
-            await pause(
-                self._stop,
-                min(POLL_SECONDS, max(BUSY_POLL_SECONDS, POLL_SECONDS_PER_TENANT * len(self._engines)))
-                if busy
-                else POLL_SECONDS,
-            )
+            await pause(self._stop, self._seconds_until_poll())
+            cursors = {tenant: engine.feed.cursor for tenant, engine in self._engines.items()}
             with suppress(Unavailable):
                 async with database.autocommit() as connection:
-                    seqs = await entry_states.load_seqs(connection, list(self._engines))
+                    seqs = await entry_states.load_seqs(connection, list(cursors))
                 for tenant, seq in seqs.items():
-                    self._compare_clock(self._engines[tenant], seq)
+                    self._compare_clock(tenant, seq, cursors[tenant])
 
-    def _compare_clock(self, engine: Engine, seq: int) -> None:
-        if seq > engine.feed.newest:
-            self._changed_at = time.monotonic()
+    def _seconds_until_poll(self) -> float:
+        if not self._clocks.is_losing(time.monotonic()):
+            return POLL_SECONDS
+        return min(POLL_SECONDS, max(BUSY_POLL_SECONDS, POLL_SECONDS_PER_TENANT * len(self._engines)))
+
+    def _compare_clock(self, tenant: TenantId, seq: int, cursor: int) -> None:
+        """cursor: of the feed before the clock was read; it may have passed *seq* since, by changes of our own."""
+        engine = self._engines[tenant]
+        self._clocks.note_poll(tenant, seq, time.monotonic())
         engine.feed.newest = seq
-        if seq < engine.feed.cursor:
+        if seq < cursor:
             engine.handshake.doubt()
             engine.notify()
         else:
@@ -83,6 +84,7 @@ class Notifications:
         async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._wakes):
             backoff.reset()
             if tenant is not None:
+                self._clocks.note_notice(tenant, seq)
                 self._wake_engine(self._engines[tenant], seq)
             else:
                 self._begin_listening()
@@ -104,6 +106,7 @@ class Notifications:
         """After a loss the server may be another one, or an earlier state of this one."""
         log.warning("listener_lost", extra={"error": str(error)})
         self._is_in_doubt = True
+        self._clocks.forget()
         for engine in self._engines.values():
             engine.handshake.doubt()
 
