@@ -313,14 +313,15 @@ def broad_excepts(sources: Sources) -> list[str]:
     """Handlers that catch everything, beyond those that are allowed; to clean up there is `ExitStack`."""
     places = []
     for module, source in sources.items():
-        handlers = [node for node in nodes(source) if isinstance(node, ast.ExceptHandler)]
+        handlers = [node for node in nodes(source) if isinstance(node, ast.ExceptHandler | ast.MatchClass)]
         lines = [handler.lineno for handler in handlers if _catches_everything(handler)]
         places += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
     return places
 
 
-def _catches_everything(handler: ast.ExceptHandler) -> bool:
-    names = ast.walk(handler.type) if handler.type else [ast.Name("Exception")]
+def _catches_everything(handler: ast.ExceptHandler | ast.MatchClass) -> bool:
+    classes = handler.cls if isinstance(handler, ast.MatchClass) else handler.type
+    names = ast.walk(classes) if classes else [ast.Name("Exception")]
     return bool({name.id for name in names if isinstance(name, ast.Name)} & {"Exception", "BaseException"})
 
 

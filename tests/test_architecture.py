@@ -173,6 +173,11 @@ def test_a_handler_that_swallows_everything_is_found(caught: str) -> None:
     assert broad_excepts({"mirrord.sync.engine_parts": source * 2}) == ["mirrord.sync.engine_parts:7"]
 
 
+def test_a_case_that_matches_every_error_is_found() -> None:
+    source = "match error:\n    case OSError():\n        pass\n    case Exception():\n        pass\n"
+    assert broad_excepts({"mirrord.app": source}) == ["mirrord.app:4"]
+
+
 def test_a_handler_that_names_its_error_is_fine() -> None:
     source = "try:\n    pass\nexcept OSError:\n    pass\nexcept (KeyError, ValueError):\n    raise\n"
     assert broad_excepts({"mirrord.app": source}) == []

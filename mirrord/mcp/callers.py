@@ -32,7 +32,7 @@ from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import WriteRules
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
-from mirrord.mcp.message_source import client_name, session_id
+from mirrord.mcp.message_source import current_source
 from mirrord.mcp.tools.scoped_tools import works_scoped
 from mirrord.mcp.tools.tool import Lane, Lanes, Tool
 from mirrord.mirror.tree.scoped_tree import scope_of, scope_tree
@@ -50,7 +50,7 @@ class Caller:
     """
     One client: on stdio the connection, over HTTP all holders of one token.
 
-    still_holds: raises Refused if the token has expired or been revoked.
+    is_scoped: it sees a part of the tree only. still_holds: raises Refused if the token has expired or been revoked.
     by_session: each HTTP session has its own memory of shown texts. If the protocol has no sessions, a write of a whole
     page needs the digest of a text shown to this token.
     """
@@ -67,6 +67,7 @@ class Caller:
         self.session = session
         self.gate = gate
         self.may_write = may_write
+        self.is_scoped = session.tree.whole is not session.tree
         self._still_holds = still_holds
         self._by_session = by_session
         self._memories: OrderedDict[str, Memory] = OrderedDict()
@@ -77,11 +78,6 @@ class Caller:
         self._owner = _owner_of(session)
         self._changes.owner = self._owner
         self._cleaning: threading.Thread | None = None  # removes the files of an applied draft
-
-    @property
-    def is_scoped(self) -> bool:
-        """Whether it sees a part of the tree only."""
-        return self.session.tree.whole is not self.session.tree
 
     def can_use(self, tool: Tool[Any]) -> bool:
         """Whether its rights are enough for *tool*."""
@@ -164,18 +160,18 @@ class Caller:
 
     async def perform(self, work: Callable[[], T], lane: Lane | None) -> T:
         """Do blocking *work* off the event loop. lane: limits concurrent work; None: no limit."""
-        if (memory := self._memory()) is not None:
+        source = current_source()
+        if (memory := self._memory(source.session_id)) is not None:
             work = partial(_with_memory, memory, work)
-        work = partial(_with_changes, self._connection_changes(), client_name(), work)
+        work = partial(_with_changes, self._connection_changes(source.session_id), source.client_name, work)
         if lane is None:
             return await anyio.to_thread.run_sync(work)
         return await self._lanes.perform(work, lane)
 
-    def _memory(self) -> Memory | None:
-        """The memory of the current HTTP session; None: use that of the command session (stdio)."""
+    def _memory(self, name: str | None) -> Memory | None:
+        """The memory of the HTTP session with this *name*; None: use that of the command session (stdio)."""
         if not self._by_session:
             return None
-        name = session_id()
         if name is None:
             return Memory(self._token_digests)
         memory = self._memories.setdefault(name, Memory())
@@ -184,9 +180,8 @@ class Caller:
             self._memories.popitem(last=False)
         return memory
 
-    def _connection_changes(self) -> ConnectionChanges:
-        """The changes of the current HTTP session; without one those of the connection or the token."""
-        name = session_id()
+    def _connection_changes(self, name: str | None) -> ConnectionChanges:
+        """The changes of the HTTP session with this *name*; without one those of the connection or the token."""
         if not self._by_session or name is None:
             return self._changes
         changes = self._changes_by_session.setdefault(name, ConnectionChanges())

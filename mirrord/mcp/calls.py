@@ -1,10 +1,11 @@
 """One tool call from arguments to reply, with progress notifications."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import anyio.lowlevel
@@ -18,13 +19,13 @@ from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.approval import Preview
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
+from mirrord.mcp.message_source import current_source
 from mirrord.mcp.tools import replies
 from mirrord.mcp.tools.arguments import parse_arguments
-from mirrord.mcp.tools.scoped_tools import not_with_patterns
+from mirrord.mcp.tools.scoped_tools import not_with_patterns, works_scoped
 from mirrord.mcp.tools.tool import Lane, Tool, Wire
 from mirrord.mirror.tree.observed_work import observing_work
 
-STRUCTURED_ANSWERS = "mirrord/structured-answers"  # capability of a client that needs no text beside structured content
 _NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
 
 
@@ -33,12 +34,18 @@ def observer_for(context: Context[None, Any] | None) -> Progress:
     return ignore_progress if context is None else _Notifier(context)  # the SDK notifies only clients that sent a token
 
 
+@lru_cache(1)
+def _token_of(_: asyncio.AbstractEventLoop) -> anyio.lowlevel.EventLoopToken:
+    """The token of the running loop, which anyio makes for each call that asks for it."""
+    return anyio.lowlevel.current_token()
+
+
 class _Notifier:
     """Sends notices with increasing progress, as the protocol requires."""
 
     def __init__(self, context: Context[None, Any]) -> None:
         self._context = context
-        self._loop = anyio.lowlevel.current_token()
+        self._loop = _token_of(asyncio.get_running_loop())
         self._last_done = -1
         self._notified_at = -_NOTICE_SECONDS  # by the monotonic clock
 
@@ -59,23 +66,13 @@ async def perform_call(
 
     context: used to ask a person, and for the form of the reply.
     """
-    form = _form_of_answers(callers, context)
+    form = AnswerForm.STRUCTURED if current_source().takes_structured else callers.answers
     try:
         with containing_errors(tool.name):
             reply = await _call_tool(callers.current(), tool, values, context)
             return reply if isinstance(reply, InputRequiredResult) else replies.success_reply(reply, form)
     except Failed as failed:
         return replies.failure_reply(failed, form)
-
-
-def _form_of_answers(callers: Callers, context: Context[None, Any] | None) -> AnswerForm:
-    """What the client declares, as no capability of the protocol itself says what clients show; else the usual form."""
-    capabilities = context.client_capabilities if context is not None else None
-    if capabilities is not None:
-        for declared in (capabilities.extensions, capabilities.experimental):
-            if declared and STRUCTURED_ANSWERS in declared:
-                return AnswerForm.STRUCTURED
-    return callers.answers
 
 
 async def _call_tool(
@@ -90,8 +87,7 @@ async def _call_tool(
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
     _check_open(caller, tool)
-    if not caller.can_use(tool):
-        raise not_with_patterns(tool.name)
+    _check_scoped(caller, tool)
     if tool.changes_rows and caller.gate.rules.may_review:
         sentence = "A person reviews your changes, so a person undoes those that count already."
         raise Failed("REVIEW_NEEDED", "forbidden", sentence, "Ask the person for `mirrord undo`.")
@@ -104,8 +100,7 @@ async def _call_tool(
         if (chosen := await caller.perform(choose, Lane.READ)) is not None:
             tool, for_command = chosen
             _check_open(caller, tool)
-            if not caller.can_use(tool):
-                raise not_with_patterns(tool.name)
+            _check_scoped(caller, tool)
     consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent
@@ -118,6 +113,11 @@ def _check_open(caller: Caller, tool: Tool[Any]) -> None:
     if not tool.is_open(caller.gate.levels[tool.name]):
         sentence = f"An operator decided that {tool.name} is not for agents."
         raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
+
+
+def _check_scoped(caller: Caller, tool: Tool[Any]) -> None:
+    if caller.is_scoped and not works_scoped(tool.name):
+        raise not_with_patterns(tool.name)
 
 
 def _run_tool(caller: Caller, tool: Tool[Any], arguments: Any, observer: Progress) -> Wire:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
+from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel.server import NotificationOptions
@@ -23,6 +24,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 from mcp_types import Tool as Listed
+from opentelemetry import trace
 
 from mirrord import __version__
 from mirrord.config import DEFAULT_TOOLS, Config
@@ -77,6 +79,7 @@ class Server(MCPServer[None]):
                 auth=auth,
                 token_verifier=verifier,
             )
+        self._drop_unread_spans()
         self._has_prompts = False
         served_resources.register_pages(self, callers, served_resources.source_tool_names(self._own_tools))
         served_resources.register_tool_schemas(self, callers, self._own_tools)
@@ -147,6 +150,12 @@ class Server(MCPServer[None]):
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
         async with self.notices.watching():
             yield
+
+    def _drop_unread_spans(self) -> None:
+        """Without a provider of OpenTelemetry each message would make a span that no program reads."""
+        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+            middleware = self._lowlevel_server.middleware
+            middleware[:] = [layer for layer in middleware if not isinstance(layer, OpenTelemetryMiddleware)]
 
     def _add_missing_handlers(self) -> None:
         """Handle and declare cursors and subscriptions: MCPServer has no public API for them."""

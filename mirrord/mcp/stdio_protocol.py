@@ -259,8 +259,10 @@ class Outgoing(_Stream):
 def _encode_message(message: JSONRPCMessage) -> bytes:
     """A message as JSON. Results are JSON values by now, which orjson encodes in half the time of a model."""
     if type(message) is JSONRPCResponse:
-        with suppress(TypeError):  # a number of more than 64 bits
+        try:
             return orjson.dumps({"jsonrpc": message.jsonrpc, "id": message.id, "result": message.result})
+        except TypeError:  # a number of more than 64 bits
+            pass
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 

@@ -8,7 +8,7 @@ from mcp.client import advertise
 from mcp_types import CallToolResult, TextContent
 
 from mirrord.domain.answer_form import AnswerForm
-from mirrord.mcp.calls import STRUCTURED_ANSWERS
+from mirrord.mcp.message_source import STRUCTURED_ANSWERS
 from tests.support.clients import in_memory, tenant_in
 
 TEXT = "# Alpha\n\nDetails.\n"

@@ -73,6 +73,10 @@ PRIVATE_NAMES = [
         lambda: hasattr(MCPServer("name"), "_lowlevel_server"),
     ),
     PrivateName(
+        *("mcp", "OpenTelemetryMiddleware", "mirrord.mcp.server"),
+        is_in("mcp.server._otel", "OpenTelemetryMiddleware"),
+    ),
+    PrivateName(
         *("mcp", "_connection", "mirrord.mcp.page_notices"),
         lambda: "self._connection = connection" in inspect.getsource(ServerSession),
     ),

@@ -1,8 +1,7 @@
 """Why a command failed: a code for programs, a sentence and an instruction."""
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -128,26 +127,31 @@ class translating_errors:  # noqa: N801  (used like a function; a generator woul
                 raise _system_failure(error) from error
 
 
-@contextmanager
-def containing_errors(command: str) -> Iterator[None]:
+class containing_errors:  # noqa: N801  (as above)
     """
     Turn every error of *command* within a `with` block into Failed.
 
     An error must end neither an agent's connection nor the daemon, and its internals belong in the log only.
     """
-    try:
-        yield
-    except Failed:
-        raise
-    except MirrordError as error:
-        raise failure_of(error) from error
-    except (NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
-        raise _path_failure(error) from error
-    except Exception as error:  # one command must not end a process that serves many
-        log.exception("command_failed", extra={"command": command})
-        sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
-        instruction = "Look whether something changed before you try again."
-        raise Failed("INTERNAL_ERROR", "unavailable", sentence, instruction) from error
+
+    __slots__ = ("_command",)
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        match error:
+            case None | Failed():
+                return
+            case MirrordError():
+                raise failure_of(error) from error
+            case NotADirectoryError() | IsADirectoryError() | FileNotFoundError():
+                raise _path_failure(error) from error
+            case Exception():  # one command must not end a process that serves many
+                raise _internal_failure(self._command, error) from error
 
 
 def failure_of(error: MirrordError) -> Failed:
@@ -174,6 +178,13 @@ def failure_of(error: MirrordError) -> Failed:
         case _:
             sentence = "The tenant's tree cannot be opened."  # the error's own text names the path
             return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")
+
+
+def _internal_failure(command: str, error: Exception) -> Failed:
+    log.error("command_failed", exc_info=error, extra={"command": command})
+    sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
+    instruction = "Look whether something changed before you try again."
+    return Failed("INTERNAL_ERROR", "unavailable", sentence, instruction)
 
 
 def _path_failure(error: OSError) -> Failed:

@@ -22,6 +22,7 @@ from mirrord.domain.write_rules import WriteRules
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import tree_marker
 from mirrord.mirror.read.page_catalogue import Catalogue
+from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.scoped_tree import scope_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
@@ -134,11 +135,13 @@ class Session:
         """The dialect of the tenant's pages, as the daemon last found it."""
         tree = self.tree.whole
         stat, dialect = self._known_dialect
+        new_stat = kernel.stat_loosely((tree.lower or tree).descriptor, tree_marker.MARKER_PATH)
+        if new_stat == stat:
+            return dialect
         with suppress(Busy, Damaged, Refused):  # a damaged marker is made again by the daemon
-            if (new_stat := tree.stat(tree_marker.MARKER_PATH)) != stat:
-                marker = tree_marker.read(tree)
-                dialect = marker.dialect if marker is not None else Dialect.PLAIN
-                self._known_dialect = new_stat, dialect
+            marker = tree_marker.read(tree)
+            dialect = marker.dialect if marker is not None else Dialect.PLAIN
+            self._known_dialect = new_stat, dialect
         return dialect
 
     @property

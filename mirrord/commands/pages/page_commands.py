@@ -188,7 +188,8 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
 
     expected_digest: the digest the page must have, in hex; None: the one this session last saw.
     """
-    page, new = page_writes.look_up_page(session, path), PageText(content, session.dialect)
+    page = page_writes.look_up_page(session, path)
+    new = PageText(content, page.content.dialect if page is not None else session.dialect)
     page_writes.check_front_matter(new, page.content if page is not None else None)
     if page is None:
         return _plan_missing_page(session, path, new, expected_digest)

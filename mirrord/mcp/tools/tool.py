@@ -30,14 +30,20 @@ class Lane(StrEnum):
     WRITE = "write"
 
 
-_WIDTHS = {Lane.READ: MAX_READS, Lane.SEARCH: MAX_SEARCHES, Lane.WRITE: 1}
+_WIDTHS = {Lane.READ: MAX_READS - 1, Lane.SEARCH: MAX_SEARCHES, Lane.WRITE: 1}
 
 
 class Lanes:
-    """Threads for blocking work. Writes run in the order of arrival, and later work sees their effect."""
+    """
+    Threads for blocking work. Writes run in the order of arrival, and later work sees their effect.
+
+    One read after the other has the same thread: each item wakes all idle threads of a pool, one by one.
+    """
 
     def __init__(self) -> None:
         self._threads = {lane: ThreadPoolExecutor(width, lane.value) for lane, width in _WIDTHS.items()}
+        self._lone_thread = ThreadPoolExecutor(1, Lane.READ.value)
+        self._lone_read: Future[object] | None = None
         self._last_write: Future[object] | None = None
 
     async def perform(self, work: Callable[[], T], lane: Lane) -> T:
@@ -48,7 +54,7 @@ class Lanes:
         else:
             if self._last_write is not None and not self._last_write.done():
                 await _wait_for(self._last_write)
-            future = self._threads[lane].submit(work)
+            future = self._submit_read(work, lane)
         try:
             await _wait_for(future)
         except anyio.get_cancelled_exc_class():
@@ -58,17 +64,30 @@ class Lanes:
             raise
         return future.result()
 
+    def _submit_read(self, work: Callable[[], T], lane: Lane) -> "Future[T]":
+        if lane is not Lane.READ or not (self._lone_read is None or self._lone_read.done()):
+            return self._threads[lane].submit(work)
+        future = self._lone_thread.submit(work)
+        self._lone_read = future  # type: ignore[assignment]  # only looked at
+        return future
+
     def close(self) -> None:
         """Wait for all work that has started."""
-        for threads in self._threads.values():
+        for threads in (self._lone_thread, *self._threads.values()):
             threads.shutdown()
 
 
 async def _wait_for(future: "Future[T]") -> None:
-    """Wait for *working*. anyio's threads and run_in_executor() have an overhead as long as a short command."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
-    await ended.wait()
+    """Wait for *future*. anyio's threads and run_in_executor() have an overhead as long as a short command."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(_set_ended, ended))
+    await ended
+
+
+def _set_ended(ended: "asyncio.Future[None]") -> None:
+    if not ended.done():  # the waiting call was cancelled
+        ended.set_result(None)
 
 
 Wire = Mapping[str, Any]  # JSON, keys as the client sees them

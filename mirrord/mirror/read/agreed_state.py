@@ -12,6 +12,7 @@ from urllib.parse import quote
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.mirror_state import STATE_PATH, CachedStat, cached_stat_from_row, to_signed
+from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import written_copies
@@ -74,18 +75,22 @@ class AgreedState:
         return rows_by_inode
 
     def _open_current(self) -> sqlite3.Connection | None:
-        stat = self._tree.stat(STATE_PATH)
-        identity = (stat.device, stat.inode) if stat is not None and stat.is_file else None
-        if identity != self._file:
+        stat = kernel.stat_loosely((self._tree.lower or self._tree).descriptor, STATE_PATH)
+        if self._file != (stat and (stat.device, stat.inode)):
             self._close_database()
-        if self._database is None and identity is not None:
-            name = f"file:{quote(str(self._tree.root / STATE_PATH))}?mode=ro"
-            self._database = sqlite3.connect(
-                name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
-            )
-            self._file = identity
+            self._open_database()
         self._was_sought = True
         return self._database
+
+    def _open_database(self) -> None:
+        stat = self._tree.stat(STATE_PATH)
+        if stat is None or not stat.is_file:
+            return
+        name = f"file:{quote(str(self._tree.root / STATE_PATH))}?mode=ro"
+        self._database = sqlite3.connect(
+            name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+        )
+        self._file = stat.device, stat.inode
 
     def _close_database(self) -> None:
         if self._database is not None:

@@ -97,6 +97,18 @@ def stat_of(raw: os.stat_result) -> Stat:
     return Stat(raw.st_dev, raw.st_ino, raw.st_size, raw.st_mtime_ns, raw.st_ctime_ns, raw.st_mode, raw.st_nlink)
 
 
+def stat_loosely(directory: int, path: str) -> Stat | None:
+    """
+    The stat of *path* beneath *directory*; None if it is free. Quick, but links on the way are followed.
+
+    So it is only for comparison with an earlier stat, not before opening what is there.
+    """
+    try:
+        return stat_of(os.stat(path, dir_fd=directory, follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def born_ns(descriptor: int) -> int | None:
     """Creation time of the file or directory, by the kernel's clock; None if the file system does not record it."""
     buffer = ctypes.create_string_buffer(_STATX_BYTES)

@@ -56,6 +56,12 @@ async def test_no_more_is_done_at_once_than_a_lane_is_wide(lanes: Lanes, lane: L
                 go.set()
 
 
+async def test_reads_that_follow_each_other_have_one_thread(lanes: Lanes) -> None:
+    with anyio.fail_after(PATIENCE_SECONDS):
+        threads = {await lanes.perform(threading.get_ident, Lane.READ) for _ in range(50)}
+    assert len(threads) == 1
+
+
 async def test_writes_are_done_in_their_order_and_what_is_read_after_them_sees_them(lanes: Lanes) -> None:
     go, written = threading.Event(), list[int]()
 
