@@ -113,6 +113,7 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     if any(external_id.startswith(SPACE_PREFIX) for external_id in queued):
         comparison = Comparison()  # what a space shows or hides is no change of its rows
     if comparison is not None:
+        comparison = comparison if binding.is_compared else Comparison()  # it was resumed meanwhile: from the beginning
         different, comparison = await _next_different(connection, binding, source, comparison)
         ids |= different
     report = await _carry_rows(connection, binding, source, ids, order)
@@ -186,6 +187,7 @@ async def _next_different(
     """The next ids of rows that were written, came or went since they were last looked at, and what is left."""
     remaining = comparison.remaining
     if remaining is None:
+        await binding_rows.begin_comparison(connection, binding)
         versions = await source.load_versions(connection)
         bound = await binding_rows.load_entries(connection, binding)
         remaining = tuple(

@@ -425,3 +425,31 @@ def test_a_comparison_begins_again_after_a_pause(world: BoundWorld) -> None:
     world.bind("resume", "kb")
     eventually(lambda: value(world.admin, bound_rows) == len(pages), "all rows are bound", 120)
     world.await_text("New title.md", "Before.")
+
+
+def test_a_comparison_begins_again_where_a_running_binding_is_resumed(world: BoundWorld) -> None:
+    """What the app wrote by then is taken out of the queue, and the row may have been compared before."""
+    with world.app.connection.transaction():
+        pages = sorted(world.app.create(f"Page {number}", "Before.") for number in range(8 * MAX_ROWS))
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    bound_rows = "SELECT count(*) FROM mirrord.binding_entry"
+    eventually(lambda: value(world.admin, bound_rows), "the comparison has begun", pause=0.01)
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND starts_with(query, 'UPDATE mirrord.binding SET state')"
+    )
+    with psycopg.connect(world.admin.info.dsn, password=world.admin.info.password) as between:
+        between.execute("SELECT FROM mirrord.binding FOR UPDATE")  # no pass runs meanwhile
+        world.app.change(pages[0], title="New title")
+
+        def end_pause() -> None:
+            eventually(lambda: value(world.admin, waiting), "that the command waits")
+            between.rollback()
+
+        with ThreadPoolExecutor(1) as pauses:
+            ending = pauses.submit(end_pause)
+            world.bind("resume", "kb")
+            ending.result()
+    eventually(lambda: value(world.admin, bound_rows) == len(pages), "all rows are bound", 120)
+    world.await_text("New title.md", "Before.")

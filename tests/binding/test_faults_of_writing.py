@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from mirrord.binding.statements.bound_sql import MAX_ROWS
 from tests.binding.knowledge_base import (
     NOTES_MAPPING,
     ROLE,
@@ -379,3 +380,28 @@ def test_a_trigger_that_ends_statements_holds_up_its_own_binding_alone(both: Bou
     both.app.connection.execute("DROP TRIGGER cancel ON kb.blocks")
     both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Page'"), "two.")
     eventually(lambda: not both.status()["problems"], "the wait is over")
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["", "and the daemon is killed"])
+def test_a_file_that_is_deleted_while_a_new_mirror_writes_others_is_deleted_in_the_app(
+    world: BoundWorld, is_killed: bool
+) -> None:
+    with world.app.connection.transaction():
+        pages = {f"Page {number:03}.md": world.app.create(f"Page {number:03}", "Text.") for number in range(MAX_ROWS)}
+    world.mapping.write_text(TWO_WAY_MAPPING)
+    world.bind("add", str(world.mapping))
+    world.mirrord.start()
+    first = "SELECT min(path) FROM mirrord.mirror_base"
+    path = eventually(lambda: value(world.admin, first), "the first file is written and recorded", 60, pause=0.01)
+    if is_killed:
+        world.mirrord.kill()
+    world.mirrord.file(path).unlink()
+    if is_killed:
+        world.mirrord.start()
+    deleted = pages.pop(path)
+    eventually(lambda: world.app.page(deleted)["deleted_at"] is not None, "the page is in the app's trash", 60)
+    for other in pages:
+        world.await_text(other, "Text.")
+    world.await_rest()
+    assert world.mirrord.text(path) is None
+    assert [page for page in pages.values() if world.app.page(page)["deleted_at"] is not None] == []

@@ -20,7 +20,8 @@ class BindingRow:
     One binding. mapping: the text of its file. fingerprint: types of the app's columns when it was added, by table.
 
     state: running, paused or halted. sentence: why it is halted, or does less than it should. seq: of the feed, up to
-    which changes of pages were looked at. is_loss_meant: deletions are carried over, however many.
+    which changes of pages were looked at. is_loss_meant: deletions are carried over, however many. is_compared: a
+    comparison of all rows began since the binding was added or resumed.
     """
 
     tenant: TenantId
@@ -32,6 +33,7 @@ class BindingRow:
     sentence: str | None
     seq: int
     is_loss_meant: bool
+    is_compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,9 @@ class DueBinding:
     has_changes: bool
 
 
-_COLUMNS = "tenant_id, id, name, mapping, fingerprint, state, sentence, feed_seq, deletions_allowed"
+_COLUMNS = (
+    "tenant_id, id, name, mapping, fingerprint, state, sentence, feed_seq, deletions_allowed, compared_at IS NOT NULL"
+)
 _RUNNING = """
 SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
   FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
@@ -187,6 +191,14 @@ async def resume_binding(
     await connection.execute("DELETE FROM mirrord_bind.change WHERE binding = %s", (binding.id,))
     await connection.execute(
         "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND code = 'bound-halt'",
+        (binding.tenant, binding.id),
+    )
+
+
+async def begin_comparison(connection: Connection, binding: BindingRow) -> None:
+    """Record that all rows are being compared; `bind resume` takes that back, so that the comparison begins again."""
+    await connection.execute(
+        "UPDATE mirrord.binding SET compared_at = coalesce(compared_at, '-infinity') WHERE tenant_id = %s AND id = %s",
         (binding.tenant, binding.id),
     )
 
@@ -343,7 +355,7 @@ async def load_status(connection: Connection, binding: BindingRow) -> BindingSta
     cursor = await connection.execute(
         "SELECT (SELECT count(*) FROM mirrord.binding_entry AS e "
         "WHERE e.tenant_id = b.tenant_id AND e.binding_id = b.id), "
-        "(SELECT count(*) FROM mirrord_bind.change AS c WHERE c.binding = b.id), b.compared_at "
+        "(SELECT count(*) FROM mirrord_bind.change AS c WHERE c.binding = b.id), nullif(b.compared_at, '-infinity') "
         "FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s",
         (binding.tenant, binding.id),
     )
