@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.campaigns import CAMPAIGNS, Outcome, Run, shrink_machine
+from tests.faults.campaigns import CAMPAIGNS, ERRORS, Outcome, Run, sentences_of, shrink_machine
 from tests.faults.world import Cluster
 
 SECONDS = 60.0  # for all campaigns together
@@ -30,9 +30,21 @@ def main() -> int:
     options.seconds = options.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
     print(f"SEED={seed}; what fails is kept in {directory}", flush=True)
-    outcomes = {name: _play(name, directory, seed, options, alone=alone) for name in names}
+    outcomes = {name: _attempt(name, directory, seed, options, alone=alone) for name in names}
     print(_summary(outcomes))
     return 1 if any(outcome.failures for outcome, _ in outcomes.values()) else 0
+
+
+def _attempt(
+    name: str, directory: Path, seed: int, options: argparse.Namespace, *, alone: bool
+) -> tuple[Outcome, float]:
+    """Play a campaign; one that an error ends is a failure, and the others are played."""
+    try:
+        return _play(name, directory, seed, options, alone=alone)
+    except ERRORS as error:
+        outcome = Outcome()
+        outcome.take(f"CAMPAIGN={name} SEED={seed}", sentences_of(error))
+        return outcome, 0.0
 
 
 def _play(name: str, directory: Path, seed: int, options: argparse.Namespace, *, alone: bool) -> tuple[Outcome, float]:

@@ -3,10 +3,15 @@
 import itertools
 import random
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+import psycopg
+
+from mirrord.errors import MirrordError
 from mirrord.mirror.process_setup import prepare_process
 from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, processes, race, syscalls
 from tests.faults.injection import missing
@@ -16,6 +21,7 @@ from tests.faults.scenarios import KNOWN, SCENARIOS, Scenario
 from tests.faults.world import Cluster, Late
 
 WRITES = 500  # of a tool in one race
+ERRORS = (AssertionError, TimeoutError, OSError, psycopg.Error, MirrordError)  # by which an attempt may end
 
 
 @dataclass(slots=True)
@@ -83,6 +89,26 @@ class Run:
 Campaign = Callable[[Run], Outcome]
 
 
+def find_broken(attempt: Callable[[], list[str]]) -> list[str]:
+    """
+    The sentences of *attempt*; an error that ends it is one, so that others are attempted nevertheless.
+
+    Raises Late, which is attempted again.
+    """
+    try:
+        return attempt()
+    except Late:
+        raise
+    except ERRORS as error:
+        return sentences_of(error)
+
+
+def sentences_of(error: BaseException) -> list[str]:
+    """By which error an attempt ended, and where."""
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return [f"BROKEN {type(error).__name__}: {error}", *lines]
+
+
 def _spelled(campaign: str, scenario: Scenario, point: str) -> str:
     return f'CAMPAIGN={campaign} SCENARIO="{scenario.name}" POINT="{point}"'
 
@@ -93,10 +119,10 @@ def play_machine(run: Run) -> Outcome:
     for seed in run.seeds():
         replay = f"CAMPAIGN=machine SEED={seed}"
         try:
-            violations = _lived(run, seed, f"machine-{seed}")
+            violations = find_broken(partial(_lived, run, seed, f"machine-{seed}"))
         except Late as late:
             outcome.repeated.append((replay, str(late)))
-            violations = _lived_again(run, seed)
+            violations = find_broken(partial(_lived_again, run, seed))
         outcome.take(replay, violations)
     return outcome
 
@@ -173,7 +199,7 @@ def play_syscalls(run: Run) -> Outcome:
     ]
     outcome.of = outcome.played + len(points)
     for rehearsal, point in points:
-        violations = syscalls.play(run.cluster, run.directory, rehearsal, point)
+        violations = find_broken(partial(syscalls.play, run.cluster, run.directory, rehearsal, point))
         outcome.take(_spelled("syscalls", rehearsal.scenario, str(point)), violations)
         if time.monotonic() > run.until:
             break
@@ -195,7 +221,7 @@ def play_changes(run: Run) -> Outcome:
     random.Random(run.seed).shuffle(points)
     outcome.of = len(points)
     for rehearsal, point in points:
-        sentences = change_sets.play(run.directory, rehearsal, point)
+        sentences = find_broken(partial(change_sets.play, run.directory, rehearsal, point))
         outcome.take(f'CAMPAIGN=changes SCENARIO="{rehearsal.name}" POINT="{point}"', sentences)
         if time.monotonic() > run.until:
             break
@@ -216,7 +242,7 @@ def play_cuts(run: Run) -> Outcome:
         ]
         outcome.of = len(points)
         for recording, number in points:
-            violations = cuts.play(run.cluster, proxy, run.directory, recording, number)
+            violations = find_broken(partial(cuts.play, run.cluster, proxy, run.directory, recording, number))
             outcome.take(_spelled("cuts", recording.scenario, str(number)), violations)
             if time.monotonic() > run.until:
                 break
@@ -248,7 +274,8 @@ def play_processes(run: Run) -> Outcome:
     outcome = Outcome()
     for seed in run.seeds():
         name = f"processes-{seed}"
-        outcome.take(f"CAMPAIGN=processes SEED={seed}", processes.play(run.cluster, run.directory / name, name, seed))
+        play = partial(processes.play, run.cluster, run.directory / name, name, seed)
+        outcome.take(f"CAMPAIGN=processes SEED={seed}", find_broken(play))
     return outcome
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import canaries, coverage, cuts, machine, race, syscalls
+from tests.faults.campaigns import Outcome, find_broken
 from tests.faults.injection import Point, missing
 from tests.faults.mutants import QUICK, Mutant, is_caught
 from tests.faults.proxy import Proxy
@@ -112,3 +113,18 @@ def test_shrinking_finds_the_steps_that_matter() -> None:
     fewer = machine.shrink(steps, lambda remaining: {3, 17} <= {step.first for step in remaining})
 
     assert [step.first for step in fewer] == [3, 17]
+
+
+def test_an_attempt_that_ends_by_an_error_is_a_failure(tmp_path: Path) -> None:
+    def read_missing() -> list[str]:
+        return [(tmp_path / "missing").read_text()]
+
+    outcome = Outcome()
+    for attempt in (read_missing, list[str]):
+        outcome.take(attempt.__name__, find_broken(attempt))
+
+    assert outcome.played == 2
+    ((replay, sentences),) = outcome.failures
+    assert replay == "read_missing"
+    assert sentences[0].startswith("BROKEN FileNotFoundError")
+    assert any("read_missing" in line for line in sentences), "it says where"
