@@ -73,19 +73,14 @@ def _replace_older_copy(journal: Journal, name: str, label: Label) -> None:
     journal.copies[label.entry, label.new] = name
 
 
-def entries_by_digest(tree: Tree) -> dict[Digest, EntryId]:
-    """Entries of the bytes that commands wrote recently, according to copies."""
-    return WrittenEntries().of_tree(tree)
-
-
 class WrittenEntries:
-    """As entries_by_digest(), for many calls: a directory is listed again only if its stat changed."""
+    """Entries of the bytes that commands wrote; a directory of copies is listed again only if its stat changed."""
 
     def __init__(self) -> None:
         self._by_directory: Mapping[Stat, object] = {}
 
     def of_tree(self, tree: Tree) -> dict[Digest, EntryId]:
-        """The entries of *tree*, and of the tree that it, a draft, is laid over."""
+        """The entries of *tree*, by digest, and those of the tree that it, a draft, is laid over."""
         entries: dict[Digest, EntryId] = {}
         current: dict[Stat, object] = {}
         for layer in (tree,) if tree.lower is None else (tree.lower, tree):

@@ -13,6 +13,7 @@ from mirrord.markdown.content_loss import ContentLoss
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.written_copies import WrittenEntries
 from mirrord.sync.decisions.stale_buffers import OldBuffers
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.former_paths import FormerPaths
@@ -57,6 +58,7 @@ class Sides:
     former_paths: FormerPaths = field(default_factory=FormerPaths)
     own_changes: OwnChanges = field(default_factory=OwnChanges)
     unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
+    written_entries: WrittenEntries = field(default_factory=WrittenEntries)
     links: LinkRule = LinkRule.TOOLS
     dialect: Dialect = Dialect.PLAIN
     content_loss: ContentLoss = ContentLoss.DEGRADE

@@ -11,7 +11,7 @@ from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Sta
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
-from mirrord.mirror.write import applied_plans, written_copies
+from mirrord.mirror.write import applied_plans
 from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState
 from mirrord.sync.observation.look_result import LookResult
@@ -246,7 +246,7 @@ def _load_written(sides: Sides) -> dict[Digest, EntryId]:
     Raises Unavailable if the journals cannot be read: without them a page that a command moved would be a new one.
     """
     try:
-        return written_copies.entries_by_digest(sides.tree)
+        return sides.written_entries.of_tree(sides.tree)
     except OSError as error:
         raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
 

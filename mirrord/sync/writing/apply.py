@@ -19,7 +19,6 @@ from mirrord.domain.entry import Base, EntryId, File, Kind, Row, State, Unreadab
 from mirrord.errors import Busy, Damaged, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import decode
-from mirrord.mirror.write import written_copies
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.stale_buffers import merge_base
 from mirrord.sync.observation.mirror_handles import Sides
@@ -176,7 +175,7 @@ async def find_stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[
     """
     suspects = [pair for decision in decisions if may_be_stale(sides, decision) for pair in _select_suspect(decision)]
     if suspects:  # a command read the text that it replaced
-        written_entries = await asyncio.to_thread(written_copies.entries_by_digest, sides.tree)
+        written_entries = await asyncio.to_thread(sides.written_entries.of_tree, sides.tree)
         suspects = [(file, base) for file, base in suspects if written_entries.get(file.digest) != base.entry]
     if not suspects:
         return {}

@@ -39,7 +39,7 @@ def test_a_copy_of_what_is_written_stays_until_it_is_replaced(tree: Tree, root: 
     assert {path.read_bytes() for path in (root / ".mirrord/trash").iterdir()} == {b"one"}
     assert written_copies.was_replaced(tree, Label(ENTRY, None, digest_of(b"one")))
     assert not written_copies.was_replaced(tree, Label(ENTRY, digest_of(b"one"), digest_of(b"two")))
-    assert written_copies.entries_by_digest(tree) == {digest_of(b"two"): ENTRY}
+    assert WrittenEntries().of_tree(tree) == {digest_of(b"two"): ENTRY}
     journal.close()
 
 
