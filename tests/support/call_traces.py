@@ -13,6 +13,7 @@ from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from tests.support.harness import eventually
 
+START_SECONDS = 120.0  # seconds until a daemon is ready at the latest
 PACKAGE = f"{Path(mirrord.__file__).parent}/"
 
 
@@ -64,7 +65,7 @@ def traced_daemon(config: Config) -> Iterator[tuple[Daemon, CallTrace]]:
     runner = threading.Thread(target=lambda: loop.run_until_complete(daemon.run()), name="daemon")
     try:
         runner.start()
-        eventually(daemon.ready.is_set, "the daemon is ready")
+        eventually(daemon.ready.is_set, "the daemon is ready", START_SECONDS)
         yield daemon, trace
     finally:
         threading.setprofile(before)

@@ -20,10 +20,15 @@ from tests.support.rows import Connection, page_at
 LAST = "conclude"  # rows and files are written when it begins
 IDLE_FUNCTIONS = {  # those of each loop, which run without work
     *("Heartbeat.beat", "load_seqs", "renew_leases", "States._note_written", "notified_tenants"),
-    "load_due",
+    *("load_due", "ClockWatch.is_losing"),
     *("Root._keep_own_state", "Queue.mark"),
 }
+NOTICE_FUNCTIONS = {  # those of a notification: the last one of an edit may come when the next edit has begun
+    *("notified_tenants", "_seq_of", "_is_readable", "Notifications._listen", "Notifications._wake_engine"),
+    *("Backoff.reset", "ClockWatch.note_notice", "Engine.notify"),
+}
 TENANT_WORK = "Database.transaction"
+PATIENCE_SECONDS = 120.0  # what an idle daemon does comes every five seconds; on a crowded machine later
 EDITS = 4  # the smallest figure counts, because other work may fall into an edit
 Edit = Callable[["Page", str], None]
 
@@ -57,7 +62,9 @@ class Traced:
 
     def functions_of(self, edit: Edit) -> Set[Function]:
         """The functions from *edit*, which is given a new text, to the end of its pass; fewest of some edits."""
-        return min((self._trace_edit(edit, page) for page in self.pages[edit]), key=len)
+        functions = min((self._trace_edit(edit, page) for page in self.pages[edit]), key=len)
+        is_notified = edit is update_row
+        return {function for function in functions if is_notified or function.name not in NOTICE_FUNCTIONS}
 
     def _trace_edit(self, edit: Edit, page: Page) -> Set[Function]:
         wait_for_rest(self.mirror)
@@ -91,7 +98,7 @@ def _files_for(edit: Edit, root: Path) -> list[Path]:
 
 def wait_for_rest(mirror: RunningMirror) -> None:
     """Return when nothing waits and documents are derived."""
-    eventually(lambda: mirror.idle and mirror.consequences.is_up_to_date, "the daemon rests")
+    eventually(lambda: mirror.idle and mirror.consequences.is_up_to_date, "the daemon rests", PATIENCE_SECONDS)
 
 
 def _functions_at_rest(trace: CallTrace) -> Set[Function]:
@@ -105,7 +112,7 @@ def _functions_at_rest(trace: CallTrace) -> Set[Function]:
             start = len(trace.calls)
         return names >= IDLE_FUNCTIONS and TENANT_WORK not in names
 
-    eventually(has_rested, "all idle work was seen")
+    eventually(has_rested, "all idle work was seen", PATIENCE_SECONDS)
     return frozenset(trace.calls[start:])
 
 
@@ -124,8 +131,8 @@ def update_row(page: Page, text: str) -> None:
 @pytest.mark.parametrize(
     ("edit", "writing", "most_functions", "most_modules"),
     [
-        pytest.param(save_file, "write_save", 164, 42, id="save in place"),  # 160 in 40 if it is closed at once
-        pytest.param(replace_file, "write_save", 160, 41, id="save by rename"),
+        pytest.param(save_file, "write_save", 162, 40, id="save in place"),
+        pytest.param(replace_file, "write_save", 159, 40, id="save by rename"),
         pytest.param(update_row, "write_files", 240, 56, id="row"),
     ],
 )
