@@ -133,7 +133,7 @@ def update_row(page: Page, text: str) -> None:
     [
         pytest.param(save_file, "write_save", 162, 40, id="save in place"),
         pytest.param(replace_file, "write_save", 159, 40, id="save by rename"),
-        pytest.param(update_row, "write_files", 240, 56, id="row"),
+        pytest.param(update_row, "write_files", 242, 58, id="row"),
     ],
 )
 def test_an_edit_of_a_known_page_runs_through_few_functions(
