@@ -156,6 +156,30 @@ class AppRowWrites:
             await app_writes.write_rows(self.connection, self._role, statement, values)
         return await self._load_row(external_id)
 
+    async def load_following(self, parent: str | None, number: int, limit: int) -> list[tuple[str, str]]:
+        """Ids and numbers, from *number* on, of the first *limit* rows below *parent*, in order; None: at the top."""
+        values = {"tenant": self.source.tenant, "parent": parent, "number": number, "limit": limit}
+        with _app_errors():
+            return await app_writes.load_numbered(self.connection, self._role, self._statements.load_following, values)
+
+    async def renumber(self, numbers: Sequence[tuple[str, int]]) -> None:
+        """
+        Give each row the number that follows the one that it has here; the highest of *numbers* first.
+
+        Raises Outpaced if a transaction of the app has one of the rows, or gave it another number.
+        """
+        order = self.source.mapping.page.order
+        assert order is not None
+        values = {"tenant": self.source.tenant, "ids": [external_id for external_id, _ in numbers]}
+        with _app_errors():
+            locked = await app_writes.load_numbered(self.connection, self._role, self._statements.lock_numbered, values)
+        if dict(locked) != {external_id: str(number) for external_id, number in numbers}:
+            raise Outpaced
+        statement = self._statements.update_page([order.column], with_body=False)
+        for external_id, number in sorted(numbers, key=lambda pair: -pair[1]):
+            values_of_row = self._values_of(external_id) | {"values": json_of({order.column: number + 1})}
+            await self._run_statement(statement, values_of_row)
+
     async def load_chain(self, external_id: str) -> set[str]:
         """The ids of a row and of those above it."""
         query = self._statements.load_ancestors()

@@ -158,6 +158,15 @@ def number_of_position(position: str) -> int | None:
     return first + offset if letter.islower() else offset - first
 
 
+def number_below(position: str) -> int | None:
+    """The whole number below a *position* that is between two of them; None: it is one, or none."""
+    letter = position[:1]
+    if not (letter.isascii() and letter.isalpha()) or not all(digit in _DIGITS for digit in position):
+        return None
+    count = ord(letter) - ord("a") + 1 if letter.islower() else ord("Z") - ord(letter) + 1
+    return number_of_position(position[: count + 1]) if len(position) > count + 1 else None
+
+
 def position_of_number(number: int) -> str:
     """
     A position in the order of whole numbers: `a0` for 0, `a1` for 1, `Zz` for -1.

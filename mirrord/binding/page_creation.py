@@ -12,6 +12,7 @@ from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
 from mirrord.binding.page_edits import changes_of, edited_text, with_title
 from mirrord.binding.pass_state import AppSource
+from mirrord.binding.renumbering import number_before, number_place
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages, unbound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
@@ -96,7 +97,9 @@ class PageCreation:
         titled, spelled = await links.new_form(with_title(page.text or "", page.name or ""), page.entry, page.parent)
         row = await self._app.revive(str(page.entry)) if self._has_same_ids else None
         if row is None:
-            row = await self._insert_app_row(page, titled)
+            above = await self._id_above(page)
+            titled = await self._make_room(titled, above)
+            row = await self._insert_app_row(page, titled, above)
         else:
             changes = await asyncio.to_thread(changes_of, page.entry, row, self.source.mapping, titled)
             row = await self._app.write(row, changes) if changes else row
@@ -125,15 +128,28 @@ class PageCreation:
         page = self.source.mapping.page
         return holds_uuid(self.binding.fingerprint[str(page.table)][page.id])
 
-    async def _insert_app_row(self, page: PageState, text: str) -> AppRow:
-        mapping, types = self.source.mapping, self.binding.fingerprint
+    async def _make_room(self, text: str, above: str | None) -> str:
+        """*text* with a whole number as its position, which no other row has any more."""
+        before = number_before(self.source.mapping, text)
+        if before is None:
+            return text
+        room = await number_place(self._app, text, before, None, above)
+        if room.moved:
+            await self._app.renumber(room.moved)
+        return room.text
+
+    async def _id_above(self, page: PageState) -> str | None:
+        """The id of the row above that of *page*. Raises Damaged if it can have none."""
         if not self._can_create:
             raise Damaged("the mapping has no `page.create`")
-        if page.parent is not None and mapping.page.parent is None:
+        if page.parent is None:
+            return None
+        if self.source.mapping.page.parent is None:
             raise Damaged("it is below another page, and the mapping has no `page.parent`")
-        above = None
-        if page.parent is not None:
-            above = await binding_rows.load_external_id(self.connection, self.binding, page.parent)
+        return await binding_rows.load_external_id(self.connection, self.binding, page.parent)
+
+    async def _insert_app_row(self, page: PageState, text: str, above: str | None) -> AppRow:
+        mapping, types = self.source.mapping, self.binding.fingerprint
         place = NewPlace(self.source.tenant, above)
         return await self._app.create(await asyncio.to_thread(new_row_of, page.entry, mapping, types, place, text))
 

@@ -12,6 +12,7 @@ from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.links.page_links import AppForm
 from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
+from mirrord.binding.renumbering import NumberedText, number_before, number_place
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
 from mirrord.db import open_issues
@@ -189,12 +190,17 @@ class TwoWayIntake(Intake):
         side = PageSide(page.text or "", page.name, page.parent)
         form = await self._app_form(act, row, side, ancestor)
         side = replace(form.page, parent=await self._possible_parent(row, page))
+        room = await self._numbered(act, row, side)
+        side = replace(side, text=room.text)
         plan = await asyncio.to_thread(plan_row, act, subject, side, form.ancestor)
         current, text = row, plan.text
         if changes := await self._changes_in(plan):
             locked = await self._app.lock(row, with_body=changes.body is not None)
             if locked.digest != row.digest:
                 return locked
+            if self._changes_order(changes) and room.moved:
+                await self._app.renumber(room.moved)
+                self.written_back += len(room.moved)
             current = await self._app.write(row, changes)  # a trigger of the app may alter it
             text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
             self.written_back += 1
@@ -209,6 +215,18 @@ class TwoWayIntake(Intake):
         if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
         return EntryRow(row.external_id, page.entry, version, current.digest, current.version)
+
+    async def _numbered(self, act: TwoWayAct, row: AppRow, side: PageSide) -> NumberedText:
+        """The text of *side* with a whole number as position where the app has only these."""
+        before = number_before(self.source.mapping, side.text)
+        if before is None or act not in (TwoWayAct.WRITE_BACK, TwoWayAct.MERGE):
+            return NumberedText(side.text)
+        above = await self._external_id_of(side.parent)
+        return await number_place(self._app, side.text, before, row.external_id, above)
+
+    def _changes_order(self, changes: RowChanges) -> bool:
+        order = self.source.mapping.page.order
+        return order is not None and order.column in changes.columns
 
     async def _app_form(self, act: TwoWayAct, row: AppRow, page: PageSide, ancestor: PageSide | None) -> AppForm:
         """The page and its ancestor with addresses of the app in place of links to files."""

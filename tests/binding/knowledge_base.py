@@ -91,6 +91,9 @@ TWO_WAY_MAPPING = (
     )
     .replace('summary = "summary"', 'summary = { column = "summary", own = "in" }')
 )
+CREATING_MAPPING = TWO_WAY_MAPPING.replace(
+    'touch = { updated_at = "now" }\n', 'touch = { updated_at = "now" }\ncreate = { space_type = "\'TEAM\'" }\n', 1
+).replace('plain = "plain_text"', 'plain = "plain_text"\ncreate = { id = "uuid" }')
 
 
 class OutdatedError(Exception):

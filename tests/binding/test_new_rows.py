@@ -4,13 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.binding.knowledge_base import TWO_WAY_MAPPING, BoundWorld, document_of
+from tests.binding.knowledge_base import CREATING_MAPPING, TWO_WAY_MAPPING, BoundWorld, document_of
 from tests.support.entries import value
 from tests.support.harness import eventually
 
-CREATING = TWO_WAY_MAPPING.replace(
-    'touch = { updated_at = "now" }\n', 'touch = { updated_at = "now" }\ncreate = { space_type = "\'TEAM\'" }\n', 1
-).replace('plain = "plain_text"', 'plain = "plain_text"\ncreate = { id = "uuid" }')
 NOTES = """
 [binding]
 name = "notes"
@@ -35,7 +32,7 @@ CREATE TABLE kb.notes (
 @pytest.fixture
 def creating(world: BoundWorld) -> BoundWorld:
     """A world with a binding in mode `both` that makes rows; its daemon runs."""
-    world.mapping.write_text(CREATING)
+    world.mapping.write_text(CREATING_MAPPING)
     world.bind("add", str(world.mapping))
     world.mirrord.up()
     return world
@@ -82,7 +79,7 @@ def test_pages_from_before_the_binding_and_in_other_folders_are_not_given_to_the
     world.mirrord.up()
     world.mirrord.file("Old.md").write_text("From before.\n")
     eventually(lambda: world.mirrord.page("Old.md"), "the file is a page")
-    world.mapping.write_text(CREATING)
+    world.mapping.write_text(CREATING_MAPPING)
     world.bind("add", str(world.mapping))
     world.mirrord.file("Folder").mkdir()
     world.mirrord.file("Folder/Mine.md").write_text("Mine.\n")

@@ -128,6 +128,32 @@ class WriteStatements:
             "SELECT id FROM above"
         )
 
+    @property
+    def load_following(self) -> str:
+        """The statement that returns ids and numbers, from `number` on, of `limit` rows below `parent`, in order."""
+        column = self._order_column
+        parent = f"p.{quote_name(self._page.parent)}::text" if self._page.parent is not None else "NULL::text"
+        return (
+            f"SELECT p.{quote_name(self._page.id)}::text, {column}::text FROM {self._table} AS p\n"
+            f" WHERE {column} >= %(number)s AND {parent} IS NOT DISTINCT FROM %(parent)s\n"
+            f"   AND {condition_of(self._mapping)} ORDER BY {column} LIMIT %(limit)s"
+        )
+
+    @property
+    def lock_numbered(self) -> str:
+        """The statement that locks the rows `ids` and returns them with their numbers; it fails if one is not free."""
+        key, kind = f"p.{quote_name(self._page.id)}", self._type_of(self._page.table, self._page.id)
+        return (
+            f"SELECT {key}::text, {self._order_column}::text FROM {self._table} AS p\n"
+            f" WHERE {key} = ANY (%(ids)s::text[]::{kind}[]) AND {condition_of(self._mapping)}\n"
+            f" ORDER BY {key} FOR NO KEY UPDATE NOWAIT"
+        )
+
+    @property
+    def _order_column(self) -> str:
+        assert self._page.order is not None
+        return f"p.{quote_name(self._page.order.column)}"
+
     def check_touches(self) -> None:
         """Raise UserError if a touched column cannot have the value that the mapping gives it."""
         assert self._mapping.writes is not None

@@ -23,6 +23,13 @@ async def write_rows(connection: Connection, role: str, statement: str, values: 
     return cursor.rowcount
 
 
+async def load_numbered(connection: Connection, role: str, statement: str, values: Values) -> list[tuple[str, str]]:
+    """The ids of rows that *statement* returns, each with a number as text."""
+    async with acting_as(connection, role):
+        cursor = await connection.execute(statement.encode(), values)
+    return await cursor.fetchall()
+
+
 async def load_ids(connection: Connection, role: str, statement: str, values: Values) -> list[str]:
     """The ids of rows that *statement* returns."""
     async with acting_as(connection, role):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.binding.app_rows import AppRow, number_of_position, position_of_number, text_of
+from mirrord.binding.app_rows import AppRow, number_below, number_of_position, position_of_number, text_of
 from mirrord.binding.mappings.mapping import Format, Mapping
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, json_of
@@ -339,3 +339,16 @@ def test_numbers_come_back_from_their_positions(number: int) -> None:
 def test_only_positions_of_numbers_have_one(position: str) -> None:
     number = number_of_position(position)
     assert number is None or position_of_number(number) == position
+
+
+@given(st.integers(-(10**9), 10**9), st.text("0123456789ABCXYZabcxyz", min_size=1, max_size=4))
+def test_the_number_below_a_position_is_the_next_smaller_whole_one(number: int, fraction: str) -> None:
+    position = position_of_number(number) + fraction
+    assert number_below(position) == number
+    assert number_below(position_of_number(number)) is None
+    assert position_of_number(number) < position < position_of_number(number + 1)
+
+
+@pytest.mark.parametrize("position", ["", "a", "-5", "7", "a0-", "é0V", "zz", "a0 V"])
+def test_what_is_no_position_has_no_number_below(position: str) -> None:
+    assert number_below(position) is None
