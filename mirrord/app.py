@@ -14,6 +14,7 @@ from pathlib import Path
 from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
 from mirrord.db.content import dialect_rows, tombstone_purge
+from mirrord.db.content.tenant_pasts import TenantPast, load_pasts
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
@@ -224,10 +225,13 @@ def fill_root(root: Path, source: Path) -> int:
     return sum(1 for path in source.rglob("*") if path.is_file())
 
 
-async def open_mirror(database: Database, config: Config, name: str, tenant: TenantId) -> OpenMirror:
+async def open_mirror(
+    database: Database, config: Config, name: str, tenant: TenantId, past: TenantPast | None = None
+) -> OpenMirror:
     """
     Lock a tenant's tree, find out which mirror it is, and take its lease.
 
+    past: what was read of the tenant just now, with those of others; None: it is read here.
     Raises Refused if another daemon works on it, Halted if its mirror cannot be identified.
     """
     root = make_root(config, name)
@@ -235,21 +239,21 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     with ExitStack() as on_failure:
         lock.acquire()
         on_failure.callback(lock.release)
-        sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant, config.dialect)
+        past = past or (await load_pasts(database, [tenant]))[tenant]
+        sides, decision = await _open_sides(
+            database, Tree(root, config.attachments), name, tenant, past, config.dialect
+        )
         sides.links, sides.content_loss = config.links, config.content_loss
         on_failure.pop_all()
     return OpenMirror(sides, lock, decision.adopting, decision.start)
 
 
 async def _open_sides(
-    database: Database, tree: Tree, name: str, tenant: TenantId, dialect: Dialect | None
+    database: Database, tree: Tree, name: str, tenant: TenantId, past: TenantPast, dialect: Dialect | None
 ) -> tuple[Sides, StartDecision]:
     with ExitStack() as on_failure:
         on_failure.callback(tree.close)
-        async with database.connection() as connection:
-            mirrors, last_seq = await mirror_leases.load_past(connection, tenant)
-            stored = await dialect_rows.load_dialect(connection, tenant)
-        known_mirrors = [KnownMirror(*row) for row in mirrors]
+        known_mirrors = [KnownMirror(*row) for row in past.mirrors]
         decision = await decide_start_of(database, tree, tenant, known_mirrors)
         if decision.start is Start.HALT:
             raise Halted(
@@ -259,10 +263,10 @@ async def _open_sides(
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{STATE_DIRECTORY}/state.db") is not None
-        sides = await asyncio.to_thread(_open_files, database, tree, Marker(name, tenant, mirror, stored))
+        sides = await asyncio.to_thread(_open_files, database, tree, Marker(name, tenant, mirror, past.dialect))
         on_failure.callback(sides.state.close)
         on_failure.callback(sides.journal.close)
-        sides.is_first = not mirrors and last_seq == 0
+        sides.is_first = past.is_empty
         was_away = any(row.mirror == mirror for row in known_mirrors) and await mirror_leases.was_released_for(
             database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE
         )
@@ -271,8 +275,8 @@ async def _open_sides(
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
-        sides.dialect = await _settle_dialect(sides, dialect, stored)
-        if sides.dialect is not stored:
+        sides.dialect = await _settle_dialect(sides, dialect, past.dialect)
+        if sides.dialect is not past.dialect:
             marker.write(tree, Marker(name, tenant, mirror, sides.dialect))
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away

@@ -20,6 +20,7 @@ from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching, close_mirror
 from mirrord.daemon.shared_parts import SharedParts
 from mirrord.daemon.wake_ups import Notifications
+from mirrord.db.content.tenant_pasts import TenantPast, load_pasts
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import BOUND_PAYLOAD, UNDO_PAYLOAD, Wakes, set_notify
 from mirrord.domain.entry import TenantId
@@ -52,6 +53,7 @@ class Daemon(MirrorReports):
     _is_open: asyncio.Event = field(default_factory=asyncio.Event)  # set when all mirrors are open that can be
     _parts: SharedParts = field(init=False)
     _mirror_rows: MirrorRows = field(init=False)
+    _pasts: dict[TenantId, TenantPast] = field(default_factory=dict)  # of tenants that are about to be opened
     _bindings_noted: asyncio.Event = field(default_factory=asyncio.Event)  # set when an app wrote a bound row
 
     def __post_init__(self) -> None:
@@ -102,8 +104,11 @@ class Daemon(MirrorReports):
                 return
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
-        try:  # what is changed from now on is reported, so that trees are scanned once
-            async with run_together([self._watching.run()], self.stop):
+        # What is changed from now on is reported, so that trees are scanned once. Leases are renewed from now on, too:
+        # opening a thousand trees takes longer than a lease lasts.
+        during_opening = [self._watching.run(), self._mirror_rows.renew(database, self.stop)]
+        try:
+            async with run_together(during_opening, self.stop):
                 with ExitStack() as on_failure:
                     on_failure.callback(self.stop.set)
                     await self._open_first(database, fill)
@@ -127,12 +132,13 @@ class Daemon(MirrorReports):
         if self.stop.is_set():
             return
         chosen = await app.choose_tenants(database, self.config)
-        missing = [
+        missing = {name: tenant for name, tenant in chosen.items() if name not in self.mirrors}
+        self._pasts = await load_pasts(database, list(missing.values()))
+        openings = [
             self._fill_and_open(database, name, tenant, fill, alone=len(chosen) == 1)
-            for name, tenant in chosen.items()
-            if name not in self.mirrors
+            for name, tenant in missing.items()
         ]
-        await run_some_at_once(missing, OPENED_TOGETHER)
+        await run_some_at_once(openings, OPENED_TOGETHER)
         for name in [name for name in chosen if name in self.mirrors]:  # in the order of the tenants
             self.mirrors[name] = self.mirrors.pop(name)
 
@@ -156,7 +162,7 @@ class Daemon(MirrorReports):
             self.degraded[f"halted {name}"] = f"{name}: {halted}"
 
     async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
-        opened = await app.open_mirror(database, self.config, name, tenant)
+        opened = await app.open_mirror(database, self.config, name, tenant, self._pasts.pop(tenant, None))
         self.mirrors[name] = self._parts.make_mirror(opened)
         for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
@@ -188,7 +194,6 @@ class Daemon(MirrorReports):
         return [
             rounds.scan(self.stop),
             rounds.purge(self.stop),
-            self._mirror_rows.renew(database, self.stop),
             self._keep_heartbeat(),
             self._mirror_rows.publish_states(database, self.stop),
             BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted).run(),

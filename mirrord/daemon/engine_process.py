@@ -98,6 +98,7 @@ class EngineProcess(Daemon):
     async def _serve(self, database: Database, fill: Path | None) -> None:
         tasks = [*self._make_common_tasks(database), self._watching.run(), self._claims.keep(database, self.stop)]
         tasks += [self._follow_claims(database, fill), self._wake_engines(database)]
+        tasks.append(self._mirror_rows.renew(database, self.stop))
         if self.config.metrics is not None:
             tasks.append(self._keep_measures())
         if self.config.notify == "ticker" or database.is_cluster:

@@ -100,3 +100,10 @@ async def move_cursors(connection: Connection, tenant: TenantId, cursor: FeedCur
     """Move both cursors to *cursor*, unless they are beyond it. A batch of pages that are due is indexed with that."""
     seq, entry = cursor
     await connection.execute(_MOVE_CURSORS, {"t": tenant, "seq": seq, "entry": entry})
+
+
+async def count_unindexed(connection: Connection, tenant: TenantId) -> int:
+    """The number of pages with words that are left to be indexed after a move of the cursors."""
+    cursor = await connection.execute("SELECT count(*) FROM mirrord.search_due WHERE tenant_id = %s", (tenant,))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0

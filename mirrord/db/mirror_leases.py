@@ -1,6 +1,6 @@
 """Mirrors as rows: the lease with its fencing token, the database's epoch and what it remembers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
@@ -20,24 +20,20 @@ MirrorFacts = tuple[MirrorId, str | None, str | None, bool]  # mirror, host, roo
 async def load_mirrors(database: Database, tenant: TenantId) -> list[MirrorFacts]:
     """Every tree mirror of *tenant*."""
     async with database.autocommit() as connection:
-        return await _load_mirrors(connection, tenant)
+        return (await load_mirrors_of(connection, [tenant]))[tenant]
 
 
-async def load_past(connection: Connection, tenant: TenantId) -> tuple[list[MirrorFacts], int]:
-    """Every tree mirror of *tenant*, and the number of its last change; ([], 0): it has no past."""
-    mirrors = await _load_mirrors(connection, tenant)
-    cursor = await connection.execute("SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %s", (tenant,))
-    row = await cursor.fetchone()
-    return mirrors, row[0] if row else 0
-
-
-async def _load_mirrors(connection: Connection, tenant: TenantId) -> list[MirrorFacts]:
+async def load_mirrors_of(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, list[MirrorFacts]]:
+    """Every tree mirror of each of *tenants*."""
     cursor = await connection.execute(
-        "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
-        "WHERE tenant_id = %s AND kind = 'tree' ORDER BY created_at",
-        (tenant,),
+        "SELECT tenant_id, id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
+        "WHERE tenant_id = ANY (%s) AND kind = 'tree' ORDER BY created_at",
+        (list(tenants),),
     )
-    return [(MirrorId(mirror), host, root, leased) for mirror, host, root, leased in await cursor.fetchall()]
+    mirrors: dict[TenantId, list[MirrorFacts]] = {tenant: [] for tenant in tenants}
+    for tenant, mirror, host, root, leased in await cursor.fetchall():
+        mirrors[tenant].append((MirrorId(mirror), host, root, leased))
+    return mirrors
 
 
 async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:

@@ -69,7 +69,8 @@ class DerivationLoop:
         self._waiting_since: float | None = None  # monotonic time of the first change that links have not followed
         self._followed_seq = 0  # the number of the last change that links have followed
         self._has_pending_links = False  # whether pages that cannot be written yet are to get targets of links
-        self._unindexed_pages = 0  # pages that were to be indexed before the last batch
+        self._unindexed_pages = 0  # pages that were left to be indexed after the last batch
+        self._is_indexing = False  # whether the last batch indexed some pages and left others
         self._has_locked_words = False  # whether pages could not be indexed, because apps have locked their rows
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -115,7 +116,8 @@ class DerivationLoop:
         if time.monotonic() - self._derived_at >= UNCHANGED_SECONDS:
             if self._is_lone_edit and await self._update_at_once():
                 return True
-            await self._derive_documents(stop)
+            if await self._derive_documents(stop):
+                return self.is_up_to_date
         return self.is_up_to_date and await self._update_links(stop)
 
     @property
@@ -151,10 +153,13 @@ class DerivationLoop:
         if batch.has_notes:
             self._unpublished.set()
         self._followed_seq, self._has_pending_links = batch.clock, followed.has_pending
-        self._unindexed_pages = batch.unindexed_pages
+        self._unindexed_pages = followed.unindexed_pages
+        self._is_indexing = 0 < followed.unindexed_pages < batch.unindexed_pages
         self._has_locked_words &= batch.unindexed_pages > 0
 
-    async def _derive_documents(self, stop: asyncio.Event) -> None:
+    async def _derive_documents(self, stop: asyncio.Event) -> bool:
+        """Derive what there is; return whether links have followed all of it already."""
+        has_followed = False
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
             began = time.monotonic()
             batch_pages = await self._derive_some(stop)
@@ -162,7 +167,8 @@ class DerivationLoop:
                 break
             self.is_up_to_date = False
             await self._note_progress(batch_pages)
-            await self._update_links(stop, many=batch_pages == MAX_BATCH_PAGES)
+            is_full = batch_pages == MAX_BATCH_PAGES  # then its documents are still being stored
+            has_followed = await self._update_links(stop, many=is_full) and not is_full
             if batch_pages > 1:
                 await self._pause_for_others(stop, began)
             if not self._deriver.has_more:
@@ -171,6 +177,7 @@ class DerivationLoop:
         self.is_up_to_date = self._engine.pending_count < IMPORT_ENTRIES and not self._deriver.postponed
         if self.is_up_to_date:
             self._derived_at = time.monotonic()
+        return has_followed
 
     async def _derive_some(self, stop: asyncio.Event) -> int:
         """Derive one batch; 0 at *stop*, too: a batch takes long on a busy machine, and can be derived later."""
@@ -221,10 +228,8 @@ class DerivationLoop:
         self._linked_at, self._waiting_since = now, None
         engine = self._engine
         while not stop.is_set():
-            unindexed_pages = self._unindexed_pages
             count = await follow_batch(engine.sides, engine.handshake, self._note_batch)
-            is_indexing = self._unindexed_pages > 0 and self._unindexed_pages != unindexed_pages
-            if count < FEED_BATCH_ENTRIES and not is_indexing:
+            if count < FEED_BATCH_ENTRIES and not self._is_indexing:
                 self._has_locked_words = self._unindexed_pages > 0
                 break
         return True
@@ -288,6 +293,8 @@ async def follow_batch(
     async with sides.database.transaction(tenant, sides.fence, DAEMON_ACTOR) as connection:
         batch = await feed_cursors.lock_next_batch(connection, tenant)
         followed = await follow_changes(connection, tenant, batch, sides.links)
+        if batch.unindexed_pages:
+            followed = replace(followed, unindexed_pages=await feed_cursors.count_unindexed(connection, tenant))
         if handshake is not None:
             await handshake.prepare(connection)
     note(batch, followed)

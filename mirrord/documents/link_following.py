@@ -27,11 +27,13 @@ class FollowedLinks:
     """
     count: links that were resolved; FEED_BATCH_ENTRIES or more: others are due.
 
-    has_pending: texts are to get targets of links (`documents.link_rewriting`).
+    has_pending: texts are to get targets of links (`documents.link_rewriting`). unindexed_pages: pages whose words
+    are left to be indexed, where that was asked.
     """
 
     count: int
     has_pending: bool
+    unindexed_pages: int = 0
 
 
 async def follow_links(connection: Connection, tenant: TenantId, batch: FeedBatch, rule: LinkRule) -> FollowedLinks:

@@ -72,7 +72,7 @@ class Engine:
         self._recompare = False
         self._reread = False
         self._is_working = False
-        self._acknowledged_at = 0.0
+        self._acknowledged_at = time.monotonic()  # or when it began; 0: a caller waits for an acknowledgement
 
     @property
     def is_idle(self) -> bool:

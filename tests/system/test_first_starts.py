@@ -20,7 +20,7 @@ from tests.support.statement_log import StatementLog, list_names
 
 NAMES = [f"tenant-{number}" for number in range(5)]
 PAGES = 3
-MAX_TRANSACTIONS = 13  # of a tenant until its pages, documents, links and events are there
+MAX_TRANSACTIONS = 11  # of a tenant until its pages, documents, links and events are there
 _DONE = "SELECT count(*) FROM mirrord.page WHERE content IS NOT NULL"
 
 

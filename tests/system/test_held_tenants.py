@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -99,3 +100,35 @@ def test_a_tenant_does_not_wait_for_transactions_of_the_apps_of_others(mirrord: 
         beside = edit_everywhere(mirrord)
         assert all(app.info.transaction_status == TransactionStatus.INTRANS for app in apps)
     assert len(slow(beside)) <= len(slow(without)) + NOISE, (slow(beside), slow(without))
+
+
+LEASE_ENDS = """
+SELECT m.expires_at FROM mirrord.mirror AS m JOIN mirrord.tenant AS t ON t.id = m.tenant_id
+ WHERE t.name = %s AND m.holder IS NOT NULL"""
+LOCK_MIRROR = """
+SELECT m.id FROM mirrord.mirror AS m JOIN mirrord.tenant AS t ON t.id = m.tenant_id
+ WHERE t.name = %s FOR UPDATE OF m"""
+
+
+def test_the_lease_of_an_open_tree_is_renewed_while_another_tree_cannot_be_opened(
+    fresh_dsn: str, tmp_path: Path
+) -> None:
+    with Near(tmp_path, tenant="free", dsn=fresh_dsn) as mirrord:
+        for tenant in ("free", "held"):
+            save(mirrord.mirror / tenant / "Page.md", "# Page\n")
+        mirrord.start("--tenant", "held")
+        mirrord.wait_ready()
+        mirrord.stop()
+        with psycopg.connect(fresh_dsn) as app, psycopg.connect(fresh_dsn, autocommit=True) as observer:
+            app.execute(LOCK_MIRROR, ["held"])
+            mirrord.start("--tenant", "held")
+            first = eventually(lambda: lease_end(observer, "free"), "the lease of the tree that is open", 60.0)
+            eventually(lambda: (lease_end(observer, "free") or first) > first, "a later end of that lease", 60.0)
+            assert lease_end(observer, "held") is None
+        mirrord.wait_ready()
+
+
+def lease_end(observer: Connection, tenant: str) -> datetime | None:
+    """When the lease of a tenant's mirror ends; None: it has none."""
+    row = observer.execute(LEASE_ENDS, [tenant]).fetchone()
+    return row[0] if row else None

@@ -1,5 +1,7 @@
 """The dialect of a tenant's pages, which documents are derived by."""
 
+from collections.abc import Sequence
+
 from mirrord.db.database import Connection
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
@@ -15,9 +17,14 @@ RETURNING 1"""
 
 async def load_dialect(connection: Connection, tenant: TenantId) -> Dialect:
     """The dialect of the tenant's pages."""
-    cursor = await connection.execute("SELECT dialect FROM mirrord.tenant WHERE id = %s", (tenant,))
-    row = await cursor.fetchone()
-    return Dialect(row[0]) if row else Dialect.PLAIN
+    return (await load_dialects(connection, [tenant]))[tenant]
+
+
+async def load_dialects(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, Dialect]:
+    """The dialect of the pages of each of *tenants*."""
+    cursor = await connection.execute("SELECT id, dialect FROM mirrord.tenant WHERE id = ANY (%s)", (list(tenants),))
+    dialects: dict[TenantId, str] = dict(await cursor.fetchall())
+    return {tenant: Dialect(dialects.get(tenant, Dialect.PLAIN.value)) for tenant in tenants}
 
 
 async def store_dialect(connection: Connection, tenant: TenantId, dialect: Dialect) -> None:
