@@ -21,7 +21,7 @@ from mirrord.auth.sign_in import SESSION_SECONDS
 from mirrord.domain.entry import parse_id
 from mirrord.web.request_context import Visit, app_context_of, json_response, session_of, visit_of
 from mirrord.web.rows import page_rows, tree_rows
-from mirrord.web.rows.tree_rows import LEVEL_ENTRIES
+from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
 
 _HERE = Path(__file__).parent
 STATIC_DIRECTORY = _HERE / "static"
@@ -125,7 +125,7 @@ async def show_front(request: Request) -> Response:
 
 async def show_home(request: Request) -> Response:
     """GET /t/{tenant}/: the sidebar, with no page chosen."""
-    return await _render_in_frame(request, await visit_of(request), "home.html")
+    return await _render_with_tree(request, "home.html")
 
 
 async def show_page(request: Request) -> Response:
@@ -144,23 +144,33 @@ async def _page_view(request: Request, template: str) -> Response:
     async with visit.read_transaction() as connection:
         page = await page_rows.load_title(connection, page_id) if page_id else None
         above = await tree_rows.load_path(connection, page.id) if page else []
+        top = await tree_rows.load_children(connection, None)
     if page is None:
-        return await _render_in_frame(request, visit, "missing.html", 404)
-    return await _render_in_frame(request, visit, template, page=page, above=above[:-1])
+        return _render_frame(request, visit, top, "missing.html", 404)
+    return _render_frame(request, visit, top, template, page=page, above=above[:-1])
 
 
 def view_of(template: str) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint for a template whose contents are loaded by a script."""
 
     async def show(request: Request) -> Response:
-        return await _render_in_frame(request, await visit_of(request), template)
+        return await _render_with_tree(request, template)
 
     return show
 
 
-async def _render_in_frame(request: Request, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
+async def _render_with_tree(request: Request, template: str) -> Response:
+    """A view without a page."""
+    visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         top = await tree_rows.load_children(connection, None)
+    return _render_frame(request, visit, top, template)
+
+
+def _render_frame(
+    request: Request, visit: Visit, top: list[Node], template: str, status: int = 200, **values: Any
+) -> Response:
+    """A view beside the sidebar. top: the entries at the top of the tree, and one more if there are more."""
     return render_page(
         request,
         template,

@@ -1,13 +1,22 @@
 """From view to view in a real browser: nothing is loaded twice, nothing typed is lost, and back means back."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Request, Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, becomes, entry, ready, row_of
 from tests.support.editors import save
+from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Resolves once the browser keeps the answer at an address.
+KEPT = """address => new Promise(done => {
+  const look = async () => (await caches.match(address)) ? done(true) : setTimeout(look, 50)
+  look()
+})"""
 
 
 async def test_a_link_opens_another_page_without_loading_the_console_again_and_what_was_typed_is_saved(
@@ -63,6 +72,76 @@ async def test_a_text_that_is_kept_when_another_page_opens_is_offered_on_return(
     becomes(console.mirrord.file("Kept on leaving.md"), "one kept\n")
 
 
+async def test_a_link_asks_for_the_page_while_the_view_is_on_its_way_and_for_what_is_above_once(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Asked from.md"), "one\n")
+    save(console.mirrord.file("Asked together.md"), "two\n")
+    id = row_of(console.mirrord, "Asked together.md").id
+    reader = await person()
+    await reader.open("Asked from.md")
+    await ready(reader)
+    addresses: list[str] = []
+    together = asyncio.Event()
+
+    def note(request: Request) -> None:
+        addresses.append(request.url.removeprefix(console.url))
+        if addresses[-1] == f"/t/console/api/pages/{id}":
+            together.set()
+
+    async def hold_back(route: Route) -> None:
+        await asyncio.wait_for(together.wait(), PATIENCE / 1000)  # never, if the page were asked for after its view
+        await route.continue_()
+
+    reader.page.on("request", note)
+    await reader.page.route(f"**/p/{id}", hold_back)
+    await entry(reader, "Asked together").get_by_role("link").click()
+    await reader.sees("two")
+    await ready(reader)
+
+    assert addresses.count(f"/t/console/p/{id}") == 1
+    assert addresses.count(f"/t/console/api/pages/{id}") == 1
+    assert addresses.count(f"/t/console/api/pages/{id}/above") == 1
+
+
+async def test_what_a_link_leads_to_is_asked_for_once_while_the_link_is_pointed_at(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Pointed from.md"), "one\n")
+    save(console.mirrord.file("Pointed at.md"), "two\n")
+    id = row_of(console.mirrord, "Pointed at.md").id
+    reader = await person()
+    await reader.open("Pointed from.md")
+    await ready(reader)
+    link = entry(reader, "Pointed at").get_by_role("link")
+    async with (
+        reader.page.expect_request(f"**/t/console/p/{id}", timeout=PATIENCE),
+        reader.page.expect_request(f"**/api/pages/{id}", timeout=PATIENCE),
+    ):
+        await link.hover()
+    await link.click()
+    await reader.sees("two")
+
+
+async def test_a_page_that_changed_after_it_was_asked_for_is_shown_as_it_is_now(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Changing from.md"), "one\n")
+    save(console.mirrord.file("Changing.md"), "before\n")
+    id = row_of(console.mirrord, "Changing.md").id
+    reader = await person()
+    await reader.open("Changing from.md")
+    await ready(reader)
+    link = entry(reader, "Changing").get_by_role("link")
+    async with reader.page.expect_response(f"**/api/pages/{id}", timeout=PATIENCE):
+        await link.hover()
+    save(console.mirrord.file("Changing.md"), "after\n")
+    eventually(lambda: (row := console.mirrord.page("Changing.md")) and row.markdown == "after\n", "the new text")
+    await link.click()
+
+    await reader.sees("after")
+
+
 async def test_a_page_that_is_no_more_keeps_the_frame(console: Console, person: NewPerson) -> None:
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/p/00000000-0000-4000-8000-000000000000")
@@ -82,8 +161,8 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     await reader.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
     await reader.open("Read offline.md")  # now the worker sees what is asked for
     await ready(reader)
-    is_cached = f"(async () => Boolean(await caches.match('/t/console/api/pages/{id}')))()"
-    await reader.page.wait_for_function(is_cached, timeout=PATIENCE)
+    for answer in (f"/t/console/api/pages/{id}", f"/t/console/p/{id}"):
+        await asyncio.wait_for(reader.page.evaluate(KEPT, answer), PATIENCE / 1000)
     await reader.context.set_offline(True)
     await reader.page.reload()
     await reader.sees("kept for later")

@@ -1,5 +1,5 @@
 /** From view to view without loading the console again: what is shown is exchanged, the sidebar and the news stay. */
-import { reading } from "./reading.js";
+import { listenToPointer, viewAt } from "./ahead.js";
 import { tell } from "../elements/dom.js";
 import { LEAVING } from "../words.js";
 import { moveFocus, openedAt, rememberScroll } from "./places.js";
@@ -26,7 +26,7 @@ export async function startView() {
 /** Open an address of this tenant; with isReturn the browser has gone there already. */
 export async function openView(address, isReturn = false) {
   const number = ++going;
-  const next = await reading(address).catch(() => null);
+  const next = await viewAt(address).catch(() => null);
   if (number !== going) return;
   const isPart = next && EXCHANGED.has(viewOf(next)) && EXCHANGED.has(viewOf(document));
   if (!(await left())) return;
@@ -48,7 +48,11 @@ async function exchange(next, address, isReturn) {
   window.dispatchEvent(new CustomEvent("view:shown"));
   if (!isReturn) window.scrollTo(0, 0);
   moveFocus();
-  await startView();
+  try {
+    await startView();
+  } finally {
+    window.dispatchEvent(new CustomEvent("view:begun"));
+  }
   if (isReturn) openedAt();
   document.body.dataset.ready = "yes";
 }
@@ -65,13 +69,20 @@ async function left() {
 const isOwn = (link) => link.origin === location.origin && link.pathname.startsWith(`/t/${document.body.dataset.tenant}/`);
 const isFile = (link) => /\/(file|conflicts\/|static\/)/.test(link.pathname) || link.hasAttribute("download");
 
-function click(event) {
+/** Where a link leads that opens another view in this window; null: it does not. */
+function leads(event) {
   const link = event.target.closest?.("a[href]");
-  const isOther = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
-  if (!link || isOther || event.defaultPrevented || !isOwn(link) || isFile(link)) return;
-  if (link.pathname === location.pathname && link.search === location.search && link.hash) return;
+  const isOther = event.button > 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
+  if (!link || isOther || !isOwn(link) || isFile(link)) return null;
+  const isHere = link.pathname === location.pathname && link.search === location.search;
+  return isHere && link.hash ? null : link.href;
+}
+
+function click(event) {
+  const where = event.defaultPrevented ? null : leads(event);
+  if (!where) return;
   event.preventDefault();
-  void openView(link.href);
+  void openView(where);
 }
 
 /** Answer to links and to the browser's own steps back and forth. */
@@ -80,6 +91,7 @@ export function listenToLinks() {
   let path = location.pathname + location.search;
   window.addEventListener("view:shown", () => (path = location.pathname + location.search));
   document.addEventListener("click", click);
+  listenToPointer(leads);
   window.addEventListener("popstate", () => {
     if (location.pathname + location.search !== path) void openView(location.href, true);
   });

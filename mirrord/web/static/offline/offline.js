@@ -11,9 +11,21 @@ export async function readOffline() {
   await navigator.serviceWorker.register(policy?.createScriptURL("") ?? address, { scope: `/t/${tenant}/` }).catch(() => null);
 }
 
+const MAX_ANSWERING_MS = 2000; // that a worker may take to stop keeping what it has asked for
+
+/** Resolves when a worker keeps nothing more of what was asked for until now. */
+const stopped = (worker) =>
+  new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = resolve;
+    setTimeout(resolve, MAX_ANSWERING_MS);
+    worker.postMessage("forget", [port2]);
+  });
+
 /** Remove what the browser keeps of all tenants. */
 export async function forgetOffline() {
   const registrations = (await navigator.serviceWorker?.getRegistrations().catch(() => [])) ?? [];
+  await Promise.all(registrations.flatMap(({ active }) => (active ? [stopped(active)] : [])));
   await Promise.all(registrations.map((one) => one.unregister()));
   const names = (await globalThis.caches?.keys().catch(() => [])) ?? [];
   await Promise.all(names.filter((name) => name.startsWith(CACHES)).map((name) => caches.delete(name)));

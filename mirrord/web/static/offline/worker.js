@@ -1,11 +1,17 @@
 /**
  * Keeps the pages of one tenant that were opened, for reading without a connection. The server is always asked first;
  * what it does not answer comes from the cache. Nothing else is kept: no lists, no searches, no files, no changes.
+ * The console's own files in addresses with their digest never change: what is kept of them is not asked for again.
  */
 const NAME = `mirrord.pages.${new URL(self.registration.scope).pathname}`;
-const MAX_KEPT = 600; // answers: of each page two, and the console's own files
+const MAX_KEPT = 600; // answers: of each page two, and what goes with them
+const MAX_FILES = 400; // of the console's own, of several versions of it
+const QUIET_MS = 1000; // without a request, before what was answered is kept: the window has the processor first
+const MAX_WAITING_MS = 10_000; // of an answer, until it is kept in any case
 const ID = "[0-9a-f-]{36}";
-const OWN = new RegExp(`^/static/|^/t/[^/]+/(p/${ID})?$|^/t/[^/]+/api/(tree|pages/${ID}(/above|/backlinks)?)$`);
+const STATIC = /^\/static\//;
+const FIXED = /^\/static\/[0-9a-f]{16}\//;
+const OWN = new RegExp(`^/t/[^/]+/(p/${ID})?$|^/t/[^/]+/api/(tree|pages/${ID}(/above|/backlinks)?)$`);
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -13,8 +19,9 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   const address = new URL(request.url);
-  if (request.method !== "GET" || address.origin !== location.origin || !OWN.test(address.pathname)) return;
-  event.respondWith(answer(event, keyOf(address)));
+  if (request.method !== "GET" || address.origin !== location.origin) return;
+  if (FIXED.test(address.pathname)) event.respondWith(keptFirst(event, address.href));
+  else if (STATIC.test(address.pathname) || OWN.test(address.pathname)) event.respondWith(serverFirst(event, keyOf(address)));
 });
 
 /** Where an answer is kept: `known` says only which texts the window has already. */
@@ -24,10 +31,16 @@ function keyOf(address) {
   return address.href;
 }
 
-async function answer(event, key) {
+async function keptFirst(event, key) {
+  return (await (await caches.open(NAME)).match(key)) ?? serverFirst(event, key);
+}
+
+async function serverFirst(event, key) {
+  const begun = period;
   try {
     const response = await fetch(event.request);
-    event.waitUntil(keep(event.request, key, response.clone()));
+    const copy = response.clone();
+    event.waitUntil(untilQuiet().then(() => begun === period && track(keep(event.request, key, copy))));
     return response;
   } catch (error) {
     const kept = await (await caches.open(NAME)).match(key);
@@ -36,17 +49,54 @@ async function answer(event, key) {
   }
 }
 
+let asked = 0; // when something was asked for last, in ms
+let quiet = null; // resolves once nothing was asked for a while
+
+/** Wait until the window has what it asks for: it has the processor first. */
+function untilQuiet() {
+  asked = Date.now();
+  quiet ??= rest().finally(() => (quiet = null));
+  return quiet;
+}
+
+async function rest() {
+  const end = Date.now() + MAX_WAITING_MS;
+  for (let left = QUIET_MS; left > 0; left = Math.min(asked + QUIET_MS, end) - Date.now()) await new Promise((done) => setTimeout(done, left));
+}
+
+let period = 0; // from one sign-out to the next: what was asked for before one is not kept after it
+const running = new Set(); // promises of what is being kept
+
+function track(work) {
+  const tracked = work.catch(() => null).finally(() => running.delete(tracked));
+  running.add(tracked);
+  return tracked;
+}
+
+/** A person signs out: from the answer on nothing more is kept of what was asked for before. */
+self.addEventListener("message", (event) => {
+  period += 1;
+  event.waitUntil(Promise.all(running).then(() => event.ports[0]?.postMessage(null)));
+});
+
 async function keep(request, key, response) {
   if (response.redirected || response.status === 401) return caches.delete(NAME); // signed out elsewhere: nothing stays
   if (response.status === 404) return (await caches.open(NAME)).delete(key);
   const isWhole = !new URL(request.url).searchParams.get("known");
-  if (response.status !== 200 || !isWhole) return null;
+  const isOther = FIXED.test(new URL(key).pathname) && !response.headers.get("Cache-Control").includes("immutable"); // of another version
+  if (response.status !== 200 || !isWhole || isOther) return null;
   const cache = await caches.open(NAME);
   await cache.put(key, response);
   return forgetOldest(cache);
 }
 
+/** Pages never push out the files that show them. */
 async function forgetOldest(cache) {
   const keys = await cache.keys();
-  await Promise.all(keys.slice(0, Math.max(0, keys.length - MAX_KEPT)).map((key) => cache.delete(key)));
+  const isFile = ({ url }) => STATIC.test(new URL(url).pathname);
+  const [files, answers] = [keys.filter(isFile), keys.filter((key) => !isFile(key))];
+  const oldest = [...beyond(files, MAX_FILES), ...beyond(answers, MAX_KEPT)];
+  await Promise.all(oldest.map((key) => cache.delete(key)));
 }
+
+const beyond = (keys, most) => keys.slice(0, Math.max(0, keys.length - most));

@@ -1,6 +1,7 @@
 /** Where a page is, and the pages inside it. */
 import { make } from "../elements/dom.js";
 import { get, href, tenant } from "../server/api.js";
+import { entriesAbove } from "../tree/above.js";
 import { PAGE } from "../words.js";
 import { part, shown } from "./shown.js";
 
@@ -9,7 +10,7 @@ const lineOf = (node) => make("li", {}, make("a", { href: href(node.id) }, make(
 /** List the pages inside; in a folder that has none, say so. */
 export async function showInside() {
   const { id, signal } = shown;
-  const [{ nodes }, above] = await Promise.all([get("tree", { parent: id }), get(`pages/${id}/above`)]);
+  const [{ nodes }, above] = await Promise.all([get("tree", { parent: id }), entriesAbove(id)]);
   if (id !== shown.id || signal.aborted) return; // another view is shown by now
   const isFolder = shown.page?.kind === "folder";
   const empty = isFolder ? [make("li", { class: "hint" }, PAGE.emptyFolder)] : [];

@@ -1,4 +1,5 @@
 /** The page that this window shows, as it was read last, and what edits it. */
+import { pageAhead } from "../navigation/ahead.js";
 import { get } from "../server/api.js";
 
 const MOST_WAITED = 1000; // ms between two requests
@@ -39,10 +40,12 @@ export async function load(needsMarkdown = isSourceShown()) {
   const isHere = before?.markdown != null && before.content !== null && isWritten(before);
   const known = isHere ? before.version : null;
   const end = Date.now() + MOST_UNWRITTEN;
+  let ahead = before ? null : await pageAhead(shown.id);
   for (let wait = 30; ; wait = Math.min(wait * 1.5, MOST_WAITED)) {
     const { markdown, text_digest, content, fault } = before ?? {};
     const texts = { markdown, text_digest, content, fault };
-    const page = { ...texts, ...(await get(`pages/${shown.id}`, { known })) };
+    const page = { ...texts, ...(ahead ?? (await get(`pages/${shown.id}`, { known }))) };
+    ahead = null;
     if (number !== asked) return null;
     if (page.deleted || page.kind === "folder") return page;
     const isEnough = isWritten(page) || !needsMarkdown || Date.now() > end;

@@ -42,8 +42,18 @@ let isLeaving = false;
 window.addEventListener("pagehide", () => (isLeaving = true));
 window.addEventListener("pageshow", () => (isLeaving = false));
 
-/** As above, for an address outside the tenant. */
+/** As above, for an address outside the tenant. Who is not signed in any more goes to do so. */
 export async function send(method, where, body) {
+  try {
+    return await request(method, where, body);
+  } catch (error) {
+    if (error.status === 401) location.assign("/sign-in");
+    throw error;
+  }
+}
+
+/** As send(), but the window stays where it is. */
+export async function request(method, where, body) {
   const headers = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = mark;
   const isForm = body instanceof FormData;
@@ -57,7 +67,6 @@ export async function send(method, where, body) {
     throw new Refusal(0);
   }
   const found = await answer.json().catch(() => null);
-  if (answer.status === 401) location.assign("/sign-in");
   if (!answer.ok) throw new Refusal(answer.status, found);
   return found;
 }

@@ -46,7 +46,7 @@ function follow() {
 /** Listen, while somebody looks: a browser has few connections to one host, and hidden windows would hold them all. */
 export function listen() {
   open();
-  window.addEventListener("view:shown", follow);
+  window.addEventListener("view:begun", follow); // the view itself is asked for first
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) open();
     else {

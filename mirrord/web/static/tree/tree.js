@@ -1,7 +1,7 @@
 /** The sidebar: what is clicked and pressed in it, and the row of the page that is shown. */
-import { get } from "../server/api.js";
 import { ask, trying } from "../elements/dom.js";
 import { TREE } from "../words.js";
+import { entriesAbove } from "./above.js";
 import { create, discard, duplicate, moveElsewhere, rename, setIcon } from "./actions.js";
 import { close, current, drawn, filled, idOf, isOpen, itemOf, more, nav, open, opened, parentOf, rowsIn, titleOf } from "./levels.js";
 import { draggable, refreshOnceDropped, step } from "./moving.js";
@@ -67,7 +67,7 @@ async function reveal() {
   nav.querySelectorAll('[aria-current="page"]').forEach((link) => link.removeAttribute("aria-current"));
   if (!page) return;
   let list = nav.querySelector(":scope > ul");
-  for (const node of await get(`pages/${page}/above`)) {
+  for (const node of await entriesAbove(page)) {
     if (page !== current()) return;
     const item = rowOf(list, node) ?? (await filled(list), rowOf(list, node) ?? appended(list, node));
     if (node.id === page) {
