@@ -43,7 +43,7 @@ package: $(CLIENT)/node_modules/.package-lock.json ## Build the npm package @mir
 	@cd $(CLIENT) && node build.js --package $(CURDIR)/dist/tiptap
 	@cd dist/tiptap && npm pack --silent --pack-destination ..
 
-$(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/*.* $(CLIENT)/src/*/*.*)
+$(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/*.* $(CLIENT)/src/*/*.*) $(filter-out $(EDITOR), $(wildcard mirrord/web/static/*.js mirrord/web/static/[!b]*/*.js))
 	@cd $(CLIENT) && node_modules/.bin/tsc --noEmit && node build.js
 
 $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json

@@ -34,8 +34,9 @@ from mirrord.web import (
     tree_control,
 )
 from mirrord.web.accounts import account_sign_in
-from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
+from mirrord.web.html_pages import render_page
 from mirrord.web.live_updates import LiveEvents
+from mirrord.web.own_files.assets import STATIC_DIRECTORY, Assets
 from mirrord.web.presence import Presence
 from mirrord.web.read_limits import ReadLimit, run_while_connected
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge

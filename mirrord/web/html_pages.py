@@ -1,12 +1,8 @@
 """HTML pages from templates in which everything inserted is escaped: the frame of pages, the tenants, sign-in."""
 
-import hashlib
 import json
-import os
-import re
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,66 +10,15 @@ import jinja2
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from mirrord.auth.sign_in import SESSION_SECONDS
 from mirrord.domain.entry import parse_id
+from mirrord.web.own_files.assets import EDITOR_SCRIPT, digest_of_assets, has_console_script
 from mirrord.web.request_context import Visit, app_context_of, json_response, session_of, visit_of
 from mirrord.web.rows import page_rows, tree_rows
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
 
 _HERE = Path(__file__).parent
-STATIC_DIRECTORY = _HERE / "static"
-EDITOR_SCRIPT = STATIC_DIRECTORY / "built" / "editor.js"
-_DIGEST = re.compile("[0-9a-f]{16}")
-_DIAGRAM_FRAME = "built/diagrams.html"
-# The program that draws diagrams has no origin, no network and no window but the console's; the file names its script.
-_FRAME_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "sandbox allow-scripts; frame-ancestors 'self'",
-    "X-Frame-Options": "SAMEORIGIN",
-}
-_CACHE_FOREVER = "private, max-age=31536000, immutable"
-
-
-class Assets(StaticFiles):
-    """
-    The console's own files. In URLs with their digest browsers cache them for good, compiled code included; in other
-    URLs browsers revalidate them.
-    """
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """The file, or 304 if it has not changed."""
-        prefix, _, name = path.partition(os.sep)
-        name = name if _DIGEST.fullmatch(prefix) else path
-        response = await super().get_response(name, scope)
-        if name == _DIAGRAM_FRAME:
-            response.headers.update(_FRAME_HEADERS)
-        response.headers["Cache-Control"] = _CACHE_FOREVER if prefix == digest_of_assets() else "no-cache"
-        return response
-
-
-def digest_of_assets() -> str:
-    """A digest of all own files, used as URL prefix so that the files of a page belong together."""
-    files = []
-    for parent, _, names in os.walk(STATIC_DIRECTORY):
-        for name in names:
-            with suppress(FileNotFoundError):  # `make web` is running
-                status = (file := Path(parent, name)).stat()
-                files.append((file, status.st_size, status.st_mtime_ns))
-    return _digest_of_files(tuple(sorted(files)))
-
-
-@lru_cache(maxsize=1)
-def _digest_of_files(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """files: (path, size, mtime) of each; equal values mean equal contents."""
-    digest = hashlib.blake2b(digest_size=8)
-    for file, size, _ in files:
-        digest.update(f"{file.relative_to(STATIC_DIRECTORY)} {size}\n".encode())
-        with suppress(FileNotFoundError):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 @cache
@@ -107,6 +52,7 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "has_accounts": app_context_of(request).accounts is not None,
         "words": _words(),
         "assets": f"/static/{digest_of_assets()}",
+        "has_script": has_console_script(),
     }
     return HTMLResponse(_templates().get_template(template).render(defaults | values), status)
 

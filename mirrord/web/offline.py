@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from mirrord.web.html_pages import STATIC_DIRECTORY, digest_of_assets
+from mirrord.web.own_files.assets import STATIC_DIRECTORY, digest_of_assets
 from mirrord.web.request_context import json_response, visit_of
 
 _WORKER = STATIC_DIRECTORY / "offline" / "worker.js"

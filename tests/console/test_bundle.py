@@ -2,6 +2,7 @@
 
 import gzip
 
+from mirrord.web.own_files.assets import has_console_script
 from tests.console.bundle import built, run
 from tests.support import node
 from tests.support.tiptap import SOURCE
@@ -18,8 +19,9 @@ def test_merging_loses_nothing_and_leaves_the_cursor_alone() -> None:
     assert int(output.partition("# pass ")[2].split()[0]) > 20
 
 
-def test_the_built_editor_is_small() -> None:
+def test_all_that_a_page_may_load_is_small_and_the_console_is_one_script() -> None:
     files = sorted(built().parent.glob("*.js"))
 
-    assert [file.name for file in files] == ["editor.js", "formulas.js", "languages.js"]
+    assert [file.name for file in files] == ["console.js", "editor.js", "formulas.js", "languages.js"]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) <= LARGEST
+    assert has_console_script()

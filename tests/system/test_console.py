@@ -1,5 +1,6 @@
 """The console's server as a client meets it: rows become files, files become events, and nobody overwrites anybody."""
 
+import gzip
 import re
 import socket
 from collections.abc import Iterator
@@ -148,14 +149,28 @@ def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Brows
 
 
 def test_a_browser_keeps_our_own_files_below_their_digest_only(ada: Browser) -> None:
-    match = re.search(r'src="(/static/(\w+)/console\.js)"', ada.ask("GET", "/t/demo/").text)
+    match = re.search(r'src="(/static/(\w+)/((?:built/)?console\.js))"', ada.ask("GET", "/t/demo/").text)
     assert match is not None
     by_digest, by_other_digest = ada.ask("GET", match[1]), ada.ask("GET", match[1].replace(match[2], "0" * 16))
     assert "immutable" in by_digest.headers["cache-control"]
     assert by_other_digest.headers["cache-control"] == "no-cache"
-    assert by_digest.data == by_other_digest.data == ada.ask("GET", "/static/console.js").data
-    again = ada.ask("GET", "/static/console.js", if_none_match=by_digest.headers["etag"])
+    assert by_digest.data == by_other_digest.data == ada.ask("GET", f"/static/{match[3]}").data
+    again = ada.ask("GET", f"/static/{match[3]}", if_none_match=by_digest.headers["etag"])
     assert (again.status, again.data) == (304, b"")
+
+
+def test_our_own_files_are_sent_compressed_to_browsers_that_accept_it(ada: Browser) -> None:
+    match = re.search(r'href="(/static/\w+/console\.css)"', ada.ask("GET", "/t/demo/").text)
+    assert match is not None
+    plain, compressed = ada.ask("GET", match[1]), ada.ask("GET", match[1], accept_encoding="gzip, br")
+    assert "content-encoding" not in plain.headers
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert plain.headers["vary"] == compressed.headers["vary"] == "Accept-Encoding"
+    assert gzip.decompress(compressed.data) == plain.data
+    assert len(compressed.data) < len(plain.data) / 2
+    assert compressed.headers["cache-control"] == plain.headers["cache-control"]
+    part = ada.ask("GET", match[1], accept_encoding="gzip", range="bytes=0-9")
+    assert (part.status, part.data) == (206, plain.data[:10])
 
 
 def test_a_document_saved_in_the_browser_is_in_the_file_and_told_as_on_disk(console: Console, ada: Browser) -> None:

@@ -1,16 +1,17 @@
-// Builds ../static/built/ from src: editor.js and the modules that it loads when needed.
+// Builds ../static/built/: from src editor.js and the modules that it loads when needed, from ../static console.js.
 // With --test runs test/*.test.ts instead; with --package DIRECTORY builds the npm package @mirrord/tiptap there.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-const BUILT = join(HERE, '../static/built')
+const STATIC = join(HERE, '../static')
+const BUILT = join(STATIC, 'built')
 const LATER = ['languages', 'formulas'] // what src/later/later.ts loads
 const FRAME = 'diagrams.html' // what src/diagrams/drawing.ts loads into a frame
 const LIMIT = 350_000 // bytes of all together, gzipped
@@ -36,6 +37,8 @@ async function bundle() {
   const files = ['editor', ...LATER]
   await frame(looks)
   await Promise.all(files.map((name) => build({ ...shared, ...options, ...entry(name) })))
+  await bundleConsole(looks)
+  files.push('console')
   const sizes = files.map((name) => gzipSync(readFileSync(join(BUILT, `${name}.js`))).length)
   const size = sizes.reduce((sum, one) => sum + one)
   const told = files.map((name, at) => `${name}.js ${Math.ceil(sizes[at] / 1000)}`).join(' + ')
@@ -53,6 +56,28 @@ async function frame(looks) {
   mkdirSync(BUILT, { recursive: true })
   writeFileSync(join(BUILT, FRAME), `${head}<body><script>${text}</script>`)
   console.log(`${FRAME} ${Math.ceil(gzipSync(text).length / 1000)} kB gzipped, for pages with diagrams only`)
+}
+
+// The modules of the console in one script: a browser asks once where it asked forty times. The digest says of which.
+async function bundleConsole(looks) {
+  const digest = digestOfModules()
+  const outfile = join(BUILT, 'console.js')
+  await build({ ...shared, ...looks, entryPoints: [join(STATIC, 'console.js')], outfile, plugins: [besideEditor] })
+  writeFileSync(join(BUILT, 'console.sha256'), digest)
+}
+
+const besideEditor = {
+  name: 'beside-editor',
+  setup: ({ onResolve }) => onResolve({ filter: /built\/editor\.js$/ }, () => ({ path: './editor.js', external: true })),
+}
+
+// As `digest_of_modules` in own_files/assets.py makes it.
+function digestOfModules() {
+  const isModule = (path) => path.endsWith('.js') && !path.startsWith('built/')
+  const paths = readdirSync(STATIC, { recursive: true }).map((path) => path.split(sep).join('/')).filter(isModule)
+  const digest = createHash('sha256')
+  for (const path of paths.sort()) digest.update(`${path}\n`).update(readFileSync(join(STATIC, path)))
+  return digest.digest('hex')
 }
 
 const entry = (name) => ({

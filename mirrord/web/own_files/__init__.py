@@ -1,0 +1,1 @@
+"""The console's own files: what a browser is sent besides pages."""
