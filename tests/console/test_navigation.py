@@ -142,6 +142,24 @@ async def test_a_page_that_changed_after_it_was_asked_for_is_shown_as_it_is_now(
     await reader.sees("after")
 
 
+async def test_a_link_to_the_page_that_is_edited_shows_what_was_typed(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("To itself.md"), "words\n")
+    writer = await person()
+    id = await writer.open("To itself.md")
+    await ready(writer)
+    pages: list[str] = []
+    writer.page.on("request", lambda request: pages.append(request.url) if f"api/pages/{id}" in request.url else None)
+    await writer.after("words")
+    await writer.type(" typed")
+    async with writer.page.expect_response(f"**/p/{id}", timeout=PATIENCE):
+        await entry(writer, "To itself").get_by_role("link").click()
+    await writer.sees("words typed")
+    saved = next(number for number, url in enumerate(pages) if url.endswith("/content"))
+
+    assert f"{console.url}/t/console/api/pages/{id}" not in pages[:saved]  # the page as it was before that
+    becomes(console.mirrord.file("To itself.md"), "words typed\n")
+
+
 async def test_a_page_that_is_no_more_keeps_the_frame(console: Console, person: NewPerson) -> None:
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/p/00000000-0000-4000-8000-000000000000")

@@ -14,7 +14,8 @@ const isAsked = (where) => asked !== null && asked.address === where && Date.now
 export function askAhead(where) {
   if (isAsked(where)) return;
   const id = PAGE.exec(new URL(where, location.href).pathname)?.[1] ?? null;
-  const page = id && request("GET", addressOf(`pages/${id}`));
+  const isShown = id === (document.querySelector("[data-page]")?.dataset.page ?? null); // and may be saved before it opens again
+  const page = id && !isShown ? request("GET", addressOf(`pages/${id}`)) : null;
   asked = { address: where, at: Date.now(), id, view: reading(where), page };
   page?.catch(() => null); // it is asked for again
   asked.view.catch(() => null); // this is told to who takes it

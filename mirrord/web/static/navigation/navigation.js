@@ -6,6 +6,7 @@ import { moveFocus, openedAt, rememberScroll } from "./places.js";
 
 const EXCHANGED = new Set(["home", "page", "history", "trash", "attention", "review", "status", "tags"]);
 const LEAVING_MS = 3000; // that a save may take before another view is opened
+const NEWS_MS = 1000; // that the news of a view wait until it is shown
 
 let ending = null; // ends what the view listens to
 let module = null; // of the view
@@ -48,11 +49,13 @@ async function exchange(next, address, isReturn) {
   window.dispatchEvent(new CustomEvent("view:shown"));
   if (!isReturn) window.scrollTo(0, 0);
   moveFocus();
+  const starting = startView();
   try {
-    await startView();
+    await Promise.race([starting, new Promise((done) => setTimeout(done, NEWS_MS))]);
   } finally {
     window.dispatchEvent(new CustomEvent("view:begun"));
   }
+  await starting;
   if (isReturn) openedAt();
   document.body.dataset.ready = "yes";
 }

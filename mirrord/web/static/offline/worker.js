@@ -1,5 +1,5 @@
 /**
- * Keeps the pages of one tenant that were opened, for reading without a connection. The server is always asked first;
+ * Keeps the pages of one tenant that were asked for, for reading without a connection. The server is always asked first;
  * what it does not answer comes from the cache. Nothing else is kept: no lists, no searches, no files, no changes.
  * The console's own files in addresses with their digest never change: what is kept of them is not asked for again.
  */
@@ -32,7 +32,8 @@ function keyOf(address) {
 }
 
 async function keptFirst(event, key) {
-  return (await (await caches.open(NAME)).match(key)) ?? serverFirst(event, key);
+  const kept = await caches.open(NAME).then((cache) => cache.match(key)).catch(() => null); // a browser may refuse to keep
+  return kept ?? serverFirst(event, key);
 }
 
 async function serverFirst(event, key) {
