@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
-from itertools import takewhile
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_type_hints
 
 from mirrord.commands.core.failure import Failed
@@ -44,13 +43,15 @@ def diff_lines(path: str, old: str, new: str) -> tuple[str, ...]:
 
 def _count_equal(before: Sequence[str], after: Sequence[str]) -> int:
     """Number of equal lines from the beginning."""
-    pairs = zip(before, after, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    for count, (line, other) in enumerate(zip(before, after, strict=False)):
+        if line != other:
+            return count
+    return min(len(before), len(after))
 
 
 def _shift_hunk(line: str, by: int) -> str:
-    """The header of a hunk, renumbered for the whole text; other lines unchanged."""
-    if not (hunk := _HUNK.fullmatch(line)):
+    """The header of a hunk, renumbered for the whole text; other lines, which begin with other signs, unchanged."""
+    if not line.startswith("@") or not (hunk := _HUNK.fullmatch(line)):
         return line
     return f"@@ -{int(hunk[1]) + by}{hunk[2] or ''} +{int(hunk[3]) + by}{hunk[4] or ''} @@"
 

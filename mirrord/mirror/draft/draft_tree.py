@@ -27,7 +27,8 @@ MAX_PAGES = 500
 MAX_BYTES = 50 << 20
 
 _PRIVATE = (JOURNALS_PATH, EVENTS_FOLDER)  # directories that a draft has of its own
-_PRIVATE_PATHS = (STATE_DIRECTORY, WRITE_LOCK)
+_PRIVATE_PATHS = frozenset((STATE_DIRECTORY, WRITE_LOCK, *_PRIVATE))
+_BELOW_PRIVATE = tuple(f"{directory}/" for directory in _PRIVATE)
 
 
 class DraftTree(Tree):
@@ -358,4 +359,4 @@ def _add_name(claimed_names: dict[str, frozenset[str]], path: str) -> None:
 
 
 def _is_private(path: str) -> bool:
-    return path in _PRIVATE_PATHS or any(path == above or path.startswith(f"{above}/") for above in _PRIVATE)
+    return path in _PRIVATE_PATHS or path.startswith(_BELOW_PRIVATE)
