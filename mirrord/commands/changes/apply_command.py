@@ -331,7 +331,7 @@ def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:
     return Failed(
         "CONFLICT",
         "conflict",
-        f"Nothing was applied: {sentence or '; '.join(pages[:10]) + overflow}",
+        f"Nothing was applied: {(sentence or '; '.join(pages[:10]) + overflow).removesuffix('.')}.",
         "Call review_changes with the path of each page: diff is your change, underneathDiff what others changed. Then "
         "call discard_changes with that path: the page is as in the tree again. Read it, make of it what it should "
         "be, and call apply_changes.",

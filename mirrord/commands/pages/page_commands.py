@@ -230,7 +230,8 @@ def create_page(
 
 def _check_new_page(title: str, content: PageText) -> None:
     if not title.strip():
-        raise invalid_argument("INVALID_TITLE", "A page needs a title.", "Give it one.")
+        instruction = 'Call create_page with title, such as {"title": "Minutes of May"}.'
+        raise invalid_argument("INVALID_TITLE", "A page needs a title.", instruction)
     page_writes.check_front_matter(content)
     page_writes.encode_page(content.text)
 

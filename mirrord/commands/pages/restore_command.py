@@ -209,7 +209,8 @@ def _other_page_with(session: Session, entry: EntryId, target: str) -> str | Non
 def _find_trashed(session: Session, trash_id: str) -> tuple[TrashedFile, str]:
     trashed = trash.find_removed(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
     if trashed is None:
-        raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
+        sentence = f"The trash holds nothing called {trash_id!r}."
+        raise Failed("NOT_IN_TRASH", "not_found", sentence, "Call list_trash for the trashId of each deleted page.")
     with translating_errors():
         data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_FILE_BYTES)
         return trashed, decode(data)

@@ -153,7 +153,9 @@ def _search_words(session: Session, search_question: _Question) -> _Search:
         return _Search(snapshot, index, (), unknown_keys_note(searched, search_question.page_filter))
     if search_question.case_sensitive:
         return _Search(snapshot, index, ())
-    return _search_near(session, _Search(snapshot, index, ()), matching, search_question.behind)
+    search = _search_near(session, _Search(snapshot, index, ()), matching, search_question.behind)
+    is_limited = not search_question.page_filter.is_empty or search_question.page_filter.path is not None
+    return replace(search, note=f"{search.note} {_FILTER_NOTE}") if search.note and is_limited else search
 
 
 def _search_near(session: Session, search: _Search, matching: Hits, behind: HitPosition | None) -> _Search:
@@ -220,6 +222,7 @@ def _size_of(hit: Hit) -> int:
     return _ITEM_BYTES + json_bytes(hit.summary.path, hit.summary.title, hit.context)
 
 
+_FILTER_NOTE = "Only pages that fit path, tag, where and times were searched."
 _REGEX_ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -131,20 +131,32 @@ def _describe_fault(kind: type[Arguments], tool: str, error: Mapping[str, Any], 
 
 def _hint_at(kind: type[Arguments], place: Sequence[str], values: Mapping[str, Any]) -> str:
     """The end of a sentence about an unknown name: a suggestion, or the valid names. values: what was sent."""
-    names = _names_at(schema_of(kind), place[:-1])
+    around = [part for part in place[:-1] if not part.isdigit()]
+    names = _names_at(kind, around)
     missing_names = names if place[:-1] else [name for name in names if name not in values]
     suggestion = next((name for name in _OTHER_TOOLS_WORDS.get(place[-1], ()) if name in missing_names), None)
     suggestion = suggestion or nearest_name(place[-1], missing_names)
     if suggestion is not None:
         return f"; did you mean {suggestion!r}?"
-    return f"; {place[-2]} takes {', '.join(names)}." if len(place) > 1 and names else "."
+    return f"; {around[-1]} takes {', '.join(names)}." if around and names else "."
 
 
-def _names_at(schema: Schema, place: Sequence[str]) -> list[str]:
-    """The valid names of an object nested in the arguments."""
+def _names_at(kind: type[Arguments], place: Sequence[str]) -> list[str]:
+    """The valid names of an object nested in the arguments, of which a schema may not tell."""
     for part in place:
-        schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
-    return list(schema.get("properties", {}))
+        field = next((field for name, field in _fields_of(kind) if name == part), None)
+        nested = _arguments_in(field.annotation) if field is not None else None
+        if nested is None:
+            return []
+        kind = nested
+    return [name for name, _ in _fields_of(kind)]
+
+
+def _arguments_in(annotation: Any) -> type[Arguments] | None:
+    """The kind of arguments that an annotation has in it, such as that of the items of a list."""
+    if isinstance(annotation, type) and issubclass(annotation, Arguments):
+        return annotation
+    return next((nested for part in get_args(annotation) if (nested := _arguments_in(part)) is not None), None)
 
 
 def _summary_of(kind: type[Arguments]) -> str:
@@ -190,6 +202,9 @@ def _slim_schema(node: Any, definitions: Schema) -> Any:
 _OTHER_TOOLS_WORDS = {
     **dict.fromkeys(("oldText", "old_text", "oldString", "old_string", "old_str", "search"), ("find",)),
     **dict.fromkeys(("newText", "new_text", "newString", "new_string", "new_str", "replacement"), ("replace",)),
+    **dict.fromkeys(("section", "insertAfterHeading", "underHeading"), ("heading",)),
+    **dict.fromkeys(("newHeading", "new_heading", "newTitle", "newName", "newText"), ("to", "replace")),
+    **dict.fromkeys(("newPath", "new_path", "target", "targetPath", "destination"), ("destinationPath",)),
 }
 _JSON_WORDS = {
     "should be a valid tuple": "must be a list",

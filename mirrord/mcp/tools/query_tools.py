@@ -29,7 +29,18 @@ if TYPE_CHECKING:
 _HIT = object_schema(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
 _PAGE_FOUND = object_schema(path=TEXT, title=TEXT, modified=TEXT, created=TEXT, targets=array_schema(TEXT))
 
-Where = Annotated[dict[str, Any] | None, BeforeValidator(from_json)]
+_NO_CONDITIONS = 'must be an object of conditions by key, such as {"status": "draft", "due": {"lt": "2026-06-01"}}'
+
+
+def _read_conditions(value: object) -> object:
+    """*value*, which may be JSON text. Raises ValueError with an example: models guess lists of conditions."""
+    conditions = from_json(value)
+    if conditions is not None and not isinstance(conditions, dict):
+        raise ValueError(_NO_CONDITIONS)
+    return conditions
+
+
+Where = Annotated[dict[str, Any] | None, BeforeValidator(_read_conditions)]
 
 
 class Filtered(Arguments):

@@ -226,6 +226,17 @@ def test_a_search_without_results_says_why(session: Session, root: Path) -> None
     assert search_pages(session, "qx").note == 'No page has "qx".'
 
 
+def test_a_search_in_some_pages_does_not_say_that_no_page_has_a_word(session: Session, root: Path) -> None:
+    page(root, "a.md", "one apple\n")
+    page(root, "Folder/b.md", "---\nstatus: open\n---\none pear\n")
+
+    for limits in (read_filter(where={"status": "open"}), read_filter(path="Folder")):
+        answer = search_pages(session, "apple", limits)
+        assert hits(answer) == []
+        assert answer.note is not None
+        assert answer.note.endswith("Only pages that fit path, tag, where and times were searched.")
+
+
 def test_misspelt_words_go_on_with_the_cursor(session: Session, root: Path) -> None:
     for number in range(5):
         page(root, f"p{number}.md", "zebrafish\n")

@@ -7,6 +7,8 @@ from pydantic import Field
 
 from mirrord.commands.core.failure import Failed
 from mirrord.mcp.tools.arguments import Arguments, nearest_name, parse_arguments, schema_of
+from mirrord.mcp.tools.query_tools import Find
+from mirrord.mcp.tools.restructure_tools import EditPages, RenameHeading
 from mirrord.mcp.tools.write_tools import Edit
 
 
@@ -68,6 +70,27 @@ def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
     assert str(caught.value) == (
         "edit_page has no argument 'edits.0.frontMatter.status'; frontMatter takes set, remove."
     )
+
+
+def test_names_that_models_guess_are_answered_with_ours() -> None:
+    with pytest.raises(Failed, match=r"'edits.0.section'; did you mean 'heading'\?"):
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": [{"section": "Log", "text": "x"}]})
+    with pytest.raises(Failed, match=r"'newHeading'; did you mean 'to'\?"):
+        parse_arguments(RenameHeading, "rename_heading", {"path": "A", "heading": "Log", "newHeading": "x"})
+
+
+def test_a_key_in_a_list_whose_schema_is_elsewhere_is_answered_with_all_there_are() -> None:
+    with pytest.raises(Failed) as caught:
+        parse_arguments(EditPages, "edit_pages", {"edits": [{"find": "a", "zzzzzz": True}]})
+    assert str(caught.value) == (
+        "edit_pages has no argument 'edits.0.zzzzzz'; edits takes find, replace, count, heading, action, text, append, "
+        "frontMatter, word, tag, task, done."
+    )
+
+
+def test_conditions_that_are_a_list_are_answered_with_an_example() -> None:
+    with pytest.raises(Failed, match=r"'where' of find_pages must be an object of conditions by key, such as \{"):
+        parse_arguments(Find, "find_pages", {"where": [{"key": "status", "equals": "open"}]})
 
 
 def test_a_list_is_called_a_list() -> None:
