@@ -20,6 +20,8 @@ from mirrord.markdown.schema.document import Document
 from mirrord.markdown.write.render import NewViews, render
 
 MAX_NUMBER = 999  # of a name that another page has, too
+MAX_NODES = 250_000  # nodes and marks of one body: each takes two kilobytes on its way to Markdown
+MAX_JSON_PARTS = 2_000_000  # objects and lists of one body, with those of attributes
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of their bytes
 
 
@@ -213,15 +215,32 @@ def document_of(row: AppRow, mapping: Mapping) -> Document | None:
     """
     if mapping.body.form is Format.HTML:
         return document_of_html(row.body) if row.body else None
+    body = row.body or "null"
+    if body.count("{") + body.count("[") > MAX_JSON_PARTS:  # before each of them takes memory
+        raise Damaged(f"its body has more than {MAX_JSON_PARTS:,} objects and lists")
     try:
-        document = orjson.loads(row.body or "null")
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Damaged(f"its body is no JSON ({error})") from error
     if document is None:
         return None
     if not isinstance(document, dict) or document.get("type") != "doc":
         raise Damaged("its body is no document: the JSON has no `type` that is `doc`")
+    if _count_nodes(document) > MAX_NODES:
+        raise Damaged(f"its body has more than {MAX_NODES:,} nodes and marks")
     return rename_nodes(document, mapping.body.names)
+
+
+def _count_nodes(document: Any) -> int:
+    """The number of nodes and marks in *document*."""
+    count, pending = 0, [document]
+    while pending:
+        node = pending.pop()
+        count += 1
+        for part in (node.get("content"), node.get("marks")):
+            if isinstance(part, list):
+                pending += [child for child in part if isinstance(child, dict)]
+    return count
 
 
 def rename_nodes(node: Any, names: ByKey[str, str]) -> Document:

@@ -121,6 +121,24 @@ def test_a_file_of_a_person_stays_a_page_beside_those_of_the_app(bound: BoundWor
     assert value(bound.admin, "SELECT count(*) FROM kb.pages WHERE tenant_id = %s", TENANT) == 1
 
 
+def test_a_body_of_very_many_blocks_is_a_problem_of_its_page_alone(bound: BoundWorld) -> None:
+    page = bound.app.create("Huge", "H.")
+    bound.await_text("Huge.md", "H.")
+    bound.app.connection.execute(
+        "UPDATE kb.blocks SET content = jsonb_build_object('type', 'doc', 'content', "
+        "(SELECT jsonb_agg(jsonb_build_object('type', 'paragraph')) FROM generate_series(1, 250001))) "
+        "WHERE page_id = %s",
+        [page],
+    )
+    other = bound.app.create("Usual", "U.")
+    bound.await_text("Usual.md", "U.", f"id: {other}")
+    (problem,) = eventually(lambda: bound.status()["problems"], "the body is a problem")
+    assert "its body has more than 250,000 nodes and marks" in problem["sentence"]
+    assert "H." in (bound.mirrord.text("Huge.md") or "")
+    bound.app.save(page, "Short.")
+    bound.await_text("Huge.md", "Short.")
+
+
 def test_equal_titles_get_numbers_and_keep_them(bound: BoundWorld) -> None:
     first, second = bound.app.create("Twin", "One."), bound.app.create("Twin", "Two.")
     texts = {bound.await_text("Twin.md"), bound.await_text("Twin (2).md")}

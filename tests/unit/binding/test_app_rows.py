@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.binding.app_rows import AppRow, is_name_of, position_of_number, text_of
+from mirrord.binding.app_rows import MAX_JSON_PARTS, MAX_NODES, AppRow, is_name_of, position_of_number, text_of
 from mirrord.binding.mappings.mapping import Mapping, entry_id_of
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import rows_of
@@ -122,6 +122,21 @@ def test_a_number_that_is_too_large_damages_its_row_only(number: str) -> None:
 def test_a_body_that_is_too_large_is_not_read() -> None:
     with pytest.raises(Damaged, match="MiB"):
         text_of(ENTRY, row_of("[" * (MAX_FILE_BYTES + 1)), mapping_of("tiptap"))
+
+
+@pytest.mark.parametrize(
+    ("block", "count"),
+    [
+        ('{"type":"paragraph"}', MAX_NODES),
+        ('{"type":"text","text":"a","marks":[{"type":"bold"}]}', MAX_NODES // 2),
+        ('{"type":"poll","attrs":{"votes":[[],[],[],[]]}}', MAX_JSON_PARTS // 6),
+    ],
+)
+def test_a_document_of_so_many_parts_that_it_would_take_the_memory_of_all_is_refused(block: str, count: int) -> None:
+    body = '{"type":"doc","content":[' + ",".join([block] * count) + "]}"
+    assert len(body) < MAX_FILE_BYTES
+    with pytest.raises(Damaged, match=r"its body has more than 2[0-9,]+ (nodes and marks|objects and lists)"):
+        text_of(ENTRY, row_of(body), mapping_of("tiptap"))
 
 
 @pytest.mark.parametrize("form", ["markdown", "tiptap"])
