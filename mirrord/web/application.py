@@ -31,11 +31,11 @@ from mirrord.web import (
     review_api,
     search_api,
     tenant_status,
-    tree_control,
 )
 from mirrord.web.accounts import account_sign_in
 from mirrord.web.html_pages import render_page
 from mirrord.web.live_updates import LiveEvents
+from mirrord.web.operators import token_api, tree_control
 from mirrord.web.own_files.assets import STATIC_DIRECTORY, Assets
 from mirrord.web.presence import Presence
 from mirrord.web.read_limits import ReadLimit, run_while_connected
@@ -146,9 +146,7 @@ def _api_routes() -> list[BaseRoute]:
         _write_route("/notices", tenant_status.read_notices),
         _write_route("/halts/{number}", tenant_status.decide_halt),
         _write_route("/conflicts/{number}", tenant_status.resolve_conflict),
-        _costly_route("/local-tree", tree_control.show_tree),
-        _write_route("/local-tree/pause", tree_control.change_pause),
-        _write_route("/local-tree/ignore", tree_control.put_ignore, "PUT"),
+        *_operator_routes(),
         *_review_routes(),
         _quick_route(page, page_api.show_page),
         _quick_route(f"{page}/version", page_api.show_version),
@@ -176,6 +174,18 @@ def _api_routes() -> list[BaseRoute]:
         _write_route(f"{page}/shares", share_api.share_page),
         _write_route("/shares/{share}", share_api.revoke_share, "DELETE"),
         _write_route(f"{page}/attachments", page_files.upload_attachment),
+    ]
+
+
+def _operator_routes() -> list[BaseRoute]:
+    return [
+        _costly_route("/local-tree", tree_control.show_tree),
+        _write_route("/local-tree/pause", tree_control.change_pause),
+        _write_route("/local-tree/ignore", tree_control.put_ignore, "PUT"),
+        _write_route("/local-tree/rescan", tree_control.rescan),
+        _costly_route("/tokens", token_api.list_tokens),
+        _write_route("/tokens", token_api.make_token),
+        _write_route("/tokens/{token}", token_api.revoke_token, "DELETE"),
     ]
 
 

@@ -28,6 +28,7 @@ class ConsolePlace:
 
     hosts: accepted host names in addition to those of loopback. links: what the daemon does with links of moved pages.
     accounts: where people sign in besides by links. trees: the directory of the trees of this machine.
+    signing: the private key of tokens; None: below data.
     """
 
     port: int
@@ -36,6 +37,7 @@ class ConsolePlace:
     links: LinkRule = LinkRule.TOOLS
     accounts: AccountIssuer | None = None
     trees: Path | None = None
+    signing: Path | None = None
 
 
 def url_of(port: int) -> str:
@@ -78,7 +80,8 @@ async def serve_console(
             return await tenant_rows.load_tenants(directory)  # an app's role sees only one tenant at a time
 
         application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
-        application.state.desk.links, application.state.desk.trees = place.links, place.trees
+        desk = application.state.desk
+        desk.links, desk.trees, desk.signing = place.links, place.trees, place.signing
         if place.accounts is not None:
-            application.state.desk.accounts = AccountDesk(OpenIdIssuer(place.accounts))
+            desk.accounts = AccountDesk(OpenIdIssuer(place.accounts))
         await serve(application, (HOST, place.port), stop, announce)

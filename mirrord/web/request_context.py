@@ -44,6 +44,7 @@ class AppContext:
     tenants: returns all tenants by name. stop: set when the server ends; ends the streams. A new tenant becomes known
     after some seconds. links: what the daemon does with links of moved pages.
     accounts: where people sign in besides by links. trees: the directory of the trees on this machine; None: none.
+    signing: the private key of tokens; None: below the data directory. rescan: held while one waits for a scan.
     """
 
     database: Database
@@ -54,8 +55,10 @@ class AppContext:
     links: LinkRule = LinkRule.TOOLS
     accounts: AccountDesk | None = None
     trees: Path | None = None
+    signing: Path | None = None
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
+    rescan_rate: RateLimit = field(default_factory=lambda: RateLimit(6))
     account_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     costly_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_COSTLY_READS))
@@ -63,6 +66,7 @@ class AppContext:
     shared_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_SHARED_READS))
     share_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
     unknown_share_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
+    rescan: asyncio.Lock = field(default_factory=asyncio.Lock)
     _cached_tenants: Mapping[str, UUID] = field(default_factory=dict)
     _cached_at: float = -_TENANTS_CACHE_SECONDS
 

@@ -4,15 +4,18 @@ Every route of the console with each role: readers change nothing, writers decid
 The roles come from links of `mirrord console link --role` and from accounts; both are weighed in one place.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from mirrord.auth import signed_tokens
 from mirrord.auth.accounts import AccountStore
 from mirrord.auth.roles import Role
 from mirrord.auth.sign_in import Gate
+from mirrord.auth.signed_tokens import Keyring
 from tests.redteam.test_console import WRITES
 from tests.support.browsing import Browser
 from tests.support.consoles import RIVAL, Console, consoles
@@ -30,6 +33,11 @@ DECISIONS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "reviews/none/page", {}),
     ("POST", "reviews/none", {}),
     ("POST", "changes/none/undo", {}),
+    ("POST", "tokens", {"actor": "agent", "scope": "write", "days": 1}),
+    ("DELETE", "tokens/0123456789abcdef", {}),
+    ("POST", "local-tree/rescan", {}),
+    ("POST", "local-tree/pause", {"paused": True}),
+    ("PUT", "local-tree/ignore", {"ignore": "*", "digest": None}),
     ("POST", "pages/{page}/shares", {"inside": True, "days": None, "name": "roles-of-demo", "indexed": False}),
 )
 READS = (
@@ -126,6 +134,51 @@ def test_an_operator_of_one_tenant_sees_no_list_of_tenants_and_no_machine(consol
     mirrors = eventually(lambda: operator.get("status")["mirrors"], "the mirror")
     assert {mirror[key] for mirror in mirrors for key in ("host", "root", "holder")} == {None}
     assert str(console.mirrord.root) not in operator.ask("GET", "/t/demo/api/status").text
+
+
+@pytest.mark.parametrize("path", ["tokens", "local-tree"])
+def test_only_operators_of_a_tenant_see_its_tokens_and_its_tree(
+    reader: Browser, writer: Browser, operator: Browser, path: str
+) -> None:
+    assert [browser.ask("GET", f"/t/demo/api/{path}").status for browser in (reader, writer, operator)] == [
+        403,
+        403,
+        200,
+    ]
+    assert operator.ask("GET", f"/t/{RIVAL}/api/{path}").status == 404
+
+
+def test_an_operator_of_one_tenant_ends_no_token_of_another(console: Console, operator: Browser) -> None:
+    printed = console.mirrord.run("tenant", "token", RIVAL, "--actor", "rival's agent")
+    (token_id,) = re.findall(r"Token ([0-9a-f]{16}) of", printed.stderr)
+    assert operator.ask("DELETE", f"/t/demo/api/tokens/{token_id}").status == 404
+    assert "rival" not in operator.ask("GET", "/t/demo/api/tokens").text
+    grant = signed_tokens.verify_token(Keyring(console.mirrord.mirror), printed.stdout.strip())
+    assert grant.actor.name == "rival's agent"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"actor": "", "scope": "write", "days": 1},
+        {"actor": "a\nb", "scope": "write", "days": 1},
+        {"actor": "a" * 61, "scope": "write", "days": 1},
+        {"actor": "agent", "scope": "admin", "days": 1},
+        {"actor": "agent", "scope": "write", "days": 0},
+        {"actor": "agent", "scope": "write", "days": 366},
+        {"actor": "agent", "scope": "write", "days": True},
+        {"actor": "agent", "scope": "write"},
+    ],
+)
+def test_an_order_of_a_token_that_is_not_one_is_refused(operator: Browser, order: dict[str, Any]) -> None:
+    assert operator.ask("POST", "/t/demo/api/tokens", order).status == 422
+
+
+def test_a_token_of_an_operator_is_of_that_tenant_alone(console: Console, operator: Browser) -> None:
+    issued = operator.send("POST", "tokens", {"actor": "reader of demo", "scope": "read", "days": 7}, 201)
+    grant = signed_tokens.verify_token(Keyring(console.mirrord.mirror), issued["token"])
+    assert (grant.tenant, grant.may_write, grant.actor.name) == ("demo", False, "reader of demo")
+    assert issued["token"] not in operator.ask("GET", "/t/demo/api/tokens").text
 
 
 def test_an_operator_of_one_tenant_publishes_there(operator: Browser, mine: str) -> None:

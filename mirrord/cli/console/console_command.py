@@ -83,7 +83,15 @@ async def _serve_console(config: Config, port: int) -> None:
         await app.bring_up_to_date(postgres)
         try:
             settings = config.console
-            place = ConsolePlace(port, config.data, settings.hosts, config.links, settings.accounts, config.mirror)
+            place = ConsolePlace(
+                port,
+                config.data,
+                settings.hosts,
+                config.links,
+                settings.accounts,
+                config.mirror,
+                config.signing,
+            )
             await serve_console(place, postgres.session_dsn, gate, stop, announce)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -35,7 +35,13 @@ class DaemonConsole:
             gate = self._gate = Gate(daemon.config.data)
             config = daemon.config
             place = ConsolePlace(
-                settings.port, config.data, settings.hosts, config.links, settings.accounts, config.mirror
+                settings.port,
+                config.data,
+                settings.hosts,
+                config.links,
+                settings.accounts,
+                config.mirror,
+                config.signing,
             )
             await serve_console(place, daemon.postgres.session_dsn, gate, daemon.stop, self._announce)
         except UserError as error:

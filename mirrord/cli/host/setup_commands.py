@@ -84,6 +84,7 @@ async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
 
 _TOKENS = {
     "token": "mirrord.cli.host.token_commands:token",
+    "tokens": "mirrord.cli.host.token_commands:tokens",
     "revoke": "mirrord.cli.host.token_commands:revoke",
     "clients": "mirrord.cli.host.delegation_command:clients",
 }

@@ -1,18 +1,20 @@
-"""`mirrord tenant token` and `revoke`."""
+"""`mirrord tenant token`, `tokens` and `revoke`."""
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 import click
 
 from mirrord import app
-from mirrord.auth import signed_tokens
 from mirrord.auth.access_grant import Rights
-from mirrord.auth.signed_tokens import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring
+from mirrord.auth.token_list import ListedToken, TokenDesk, TokenOrder, note_end
 from mirrord.cli.options import as_options, find_tenant, run, with_config_options
+from mirrord.cli.output import current_person
 from mirrord.config import Config
-from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.entry import TenantId
 from mirrord.domain.scope import parse_scope
 from mirrord.errors import UserError
 
@@ -55,19 +57,12 @@ def token(config: Config, options: _TokenOptions) -> None:
     rights, name, actor = _rights_of(options), options.name, options.actor
     until = _parse_expiry(options.expires)
     tenant, tenant_id = run(_find_tenant(config, name))
-    private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
-    text, token_id = signed_tokens.issue_token(
-        private_key,
-        tenant,
-        tenant_id,
-        Actor("agent", actor),
-        rights=rights,
-        expires=until,
-    )
+    desk = TokenDesk(config.data, config.mirror, tenant, tenant_id, config.signing)
+    text, listed = desk.make(TokenOrder(actor, rights, current_person().name, until))
     validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
     click.echo(
-        f"Token {token_id} of {tenant}, scope {_name_scope(rights)}, {validity}. "
-        f"`mirrord tenant revoke {token_id}` ends it.",
+        f"Token {listed.id} of {tenant}, scope {_name_scope(rights)}, {validity}. "
+        f"`mirrord tenant revoke {listed.id}` ends it.",
         err=True,
     )
     click.echo(text)
@@ -90,12 +85,42 @@ def _name_scope(rights: Rights) -> str:
 
 @click.command()
 @with_config_options
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def tokens(config: Config, name: str, as_json: bool) -> None:
+    """List the tokens that were made for the tenant NAME, with the ids that `mirrord tenant revoke` takes."""
+    tenant, tenant_id = run(_find_tenant(config, name))
+    listed = TokenDesk(config.data, config.mirror, tenant, tenant_id).list_all()
+    if as_json:
+        click.echo(json.dumps([asdict(token) for token in listed], indent=2, ensure_ascii=False))
+        return
+    for token in listed:
+        scope = f"{token.scope} ({token.paths})" if token.paths else token.scope
+        click.echo(f"{token.id}  {token.actor}  {scope}  {_span(token)}")
+    if not listed:
+        click.echo(f"No token was made for {tenant}.")
+
+
+def _span(token: ListedToken) -> str:
+    origin = f"made {_day(token.made_at)} by {token.by}"
+    if token.is_revoked:
+        return f"{origin}, revoked{f' by {token.ended_by}' if token.ended_by else ''}"
+    return f"{origin}, until {_day(token.until)}" if token.until is not None else f"{origin}, without expiry"
+
+
+def _day(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+
+
+@click.command()
+@with_config_options
 @click.argument("revoked", metavar="ID")
 def revoke(config: Config, revoked: str) -> None:
     """Revoke the token ID, or all tokens of the key ID."""
     if not _ID_PATTERN.fullmatch(revoked):
         raise UserError(f"{revoked!r} is not the id of a token or key: those have 16 hex digits.")
     Keyring(config.mirror).revoke(revoked)
+    note_end(config.data, revoked, current_person().name)
     click.echo(f"{revoked} is revoked, at once.")
 
 

@@ -24,7 +24,21 @@ function pausing({ paused }) {
     tell(isPaused ? STATUS.paused : STATUS.resumed);
   };
   const one = button(label(), () => trying(turn));
-  return make("p", {}, one);
+  return make("p", { class: "line" }, one, scanning());
+}
+
+function scanning() {
+  const scan = async () => {
+    one.disabled = true;
+    try {
+      const { is_done: isDone } = await change("POST", "local-tree/rescan");
+      tell(isDone ? STATUS.scanned : STATUS.scanGoesOn);
+    } finally {
+      one.disabled = false;
+    }
+  };
+  const one = button(STATUS.rescan, () => trying(scan));
+  return one;
 }
 
 function ignoring({ ignore, digest }) {

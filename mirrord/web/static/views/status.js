@@ -6,6 +6,7 @@ import { getFor, href } from "../server/api.js";
 import { EVENTS, STATUS } from "../words.js";
 import { localTree } from "./local_tree.js";
 import { mirrors } from "./mirrors.js";
+import { access } from "./tokens.js";
 
 const AGAIN = 1000; // ms between two requests, if anything changes
 
@@ -58,15 +59,17 @@ export function start(signal) {
     for (const one of parts) one.show(found);
     if (!place.contains(parts[0].section)) place.replaceChildren(...parts.map((one) => one.section));
   };
-  const showTree = async () => {
+  const showOperations = async () => {
     const section = await localTree();
     if (section && !signal.aborted) parts[1].section.after(section); // beside the mirrors, which it stops
+    const tokens = await access();
+    if (tokens && !signal.aborted) place.append(tokens);
   };
   let waiting = null;
   const soon = () => (waiting ??= setTimeout(() => ((waiting = null), trying(show)), AGAIN));
   for (const name of ["live:page", "live:attention", "live:mirrors"]) window.addEventListener(name, soon, { signal });
   return trying(async () => {
     await show();
-    await showTree();
+    await showOperations();
   });
 }

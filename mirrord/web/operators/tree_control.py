@@ -1,4 +1,4 @@
-"""An operator pauses the sync of a tree on this machine, and settles which files stay out of it."""
+"""An operator pauses and rescans a tree on this machine, and settles which files stay out of it."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from mirrord.domain.entry import Digest
 from mirrord.errors import MirrordError, Stale, Unavailable
 from mirrord.mirror import tree_marker
+from mirrord.mirror.heartbeat import request_flush
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree_settings import (
     IgnoreText,
@@ -31,6 +32,7 @@ from mirrord.web.request_context import (
 )
 
 _T = TypeVar("_T")
+_SCAN_PATIENCE = 20.0  # seconds until a person is told that the scan goes on
 
 
 async def show_tree(request: Request) -> Response:
@@ -59,6 +61,25 @@ async def put_ignore(request: Request) -> Response:
     expected = _digest_of(body["digest"])
     digest = await _with_tree(visit, lambda tree: write_ignore_text(tree, body["ignore"], expected))
     return json_response({"digest": digest.hex()})
+
+
+async def rescan(request: Request) -> Response:
+    """POST api/local-tree/rescan: let the daemon look at all files. `is_done`: whether that is over already."""
+    visit = require_operator(await visit_of(request))
+    if visit.app.rescan.locked() or not visit.app.rescan_rate.allows(str(visit.tenant)):
+        raise HTTPException(429, "Files are being looked at already. Try again in a moment.")
+    async with visit.app.rescan:  # a scan needs threads, too: only one of them waits for it
+        is_done = await _with_tree(visit, lambda _: _request_scan(visit))
+    return json_response({"is_done": is_done})
+
+
+def _request_scan(visit: Visit) -> bool:
+    assert visit.app.trees is not None  # there is a tree below it
+    try:
+        request_flush(visit.app.trees, _SCAN_PATIENCE)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _digest_of(text: str | None) -> Digest | None:
