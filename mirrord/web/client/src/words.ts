@@ -1,6 +1,7 @@
 // Everything that the editor says. A translation is a copy of this module with the same keys.
 
 export const EDITOR = {
+  width: 'Width',
   hint: 'Write, or type / for blocks',
   wayOut: 'Tab indents. Press Escape, then Tab, to leave the text.',
   text: 'Text of the page',
@@ -40,6 +41,7 @@ export const FIELD = {
   file: 'File',
   description: 'Description',
   hint: 'Hint',
+  width: 'Width',
   language: 'Language',
   kind: 'Kind',
   title: 'Title',
@@ -57,6 +59,7 @@ export const VIEW = {
   raw: 'Kept as it is written',
   unknown: (type: string) => `A block that this editor does not know (${type}). It is kept as it is.`,
   hiddenAddress: 'This address is not shown',
+  resize: 'Drag to change the width; a double click gives the picture its own size',
   noPicture: 'There is no such picture',
   noFormula: 'This is not a formula',
   unsafe: (href: string) => `Not a link that opens: ${href}`,

@@ -30,6 +30,7 @@ export const FIELDS: Record<string, Field[]> = {
   image: [
     { name: 'src', label: FIELD.file },
     { name: 'alt', label: FIELD.description },
+    { name: 'width', label: FIELD.width, fits: all(/^([1-9]\d{0,3}|[1-9]\d?%|100%)?$/) },
     { name: 'title', label: FIELD.hint },
   ],
   mathInline: [LATEX],

@@ -167,6 +167,7 @@ function assign(editor: Editor, subject: Subject, name: string, value: unknown):
   else {
     const isSelected = editor.state.selection instanceof NodeSelection
     tr.setNodeAttribute(subject.at, name, value)
+    if (name === 'width') tr.setNodeAttribute(subject.at, 'height', null) // which goes with it
     if (isSelected) tr.setSelection(NodeSelection.create(tr.doc, subject.at))
     editor.view.dispatch(tr)
   }
