@@ -198,6 +198,7 @@ def _review_routes() -> list[BaseRoute]:
         _write_route(f"{review}/page", review_api.choose_page),
         _write_route(review, review_api.decide_review),
         _costly_route("/changes", review_api.list_changes),
+        _costly_route(changes, review_api.show_change),
         _costly_route(f"{changes}/undo", review_api.preview_undo_of),
         _write_route(f"{changes}/undo", review_api.ask_undo),
     ]

@@ -17,11 +17,12 @@ from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.db.review_rows import StoredReview
 from mirrord.domain.dialect import Dialect
-from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.entry import Actor, Kind, TenantId
 from mirrord.domain.review import ChangePreview, choice_of
 from mirrord.errors import Refused, UserError
 from mirrord.markdown.read.reader import read_document
-from mirrord.operations import review_choices
+from mirrord.operations import change_diffs, review_choices
+from mirrord.operations.change_diffs import ChangedEntry
 from mirrord.operations.undo import UndoRequest, preview_undo
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import (
@@ -39,6 +40,8 @@ from mirrord.web.text_comparison import diff_hunks
 
 _MAX_LISTED = 50  # change sets
 _MAX_COMMENT_CHARACTERS = 1_000
+_MAX_SHOWN = 100  # entries of a change set
+_MAX_COMPARED_CHARACTERS = 400_000  # of all texts of a change set, before and after: sync runs in the same process
 _MAX_RENDERED_CHARACTERS = 200_000  # of a text that is also shown as a document
 _CHANGED = "This change set is another one now. Look at it again; nothing was decided."
 
@@ -112,6 +115,18 @@ async def list_changes(request: Request) -> Response:
         ids = [change_set.id for change_set in change_sets]
         counts = await change_set_rows.count_entries(connection, tenant, ids)
     return json_response([_change_set_facts(change_set, counts) for change_set in change_sets])
+
+
+async def show_change(request: Request) -> Response:
+    """GET api/changes/{change_set}: the entries that it changed, with the differences of their texts."""
+    visit = await visit_of(request)
+    change_set = UUID(str(entry_of(request.path_params["change_set"])))
+    async with visit.read_transaction() as connection:
+        changed = await change_diffs.load_changed(connection, TenantId(visit.tenant), change_set)
+    if not changed:
+        raise not_found()
+    entries = await run_in_thread(_changed_facts, changed[:_MAX_SHOWN])
+    return json_response({"entries": entries, "further": len(changed) - len(entries)})
 
 
 async def preview_undo_of(request: Request) -> Response:
@@ -212,6 +227,25 @@ def _hunks_of(old: str, new: str) -> list[list[dict[str, Any]]]:
 
 def _document_of(text: str | None, dialect: Dialect) -> Mapping[str, Any] | None:
     return read_document(text, dialect) if text is not None and len(text) <= _MAX_RENDERED_CHARACTERS else None
+
+
+def _changed_facts(changed: Sequence[ChangedEntry]) -> list[dict[str, Any]]:
+    """hunks: None where the texts are too long to be compared for a list."""
+    remaining, listed = _MAX_COMPARED_CHARACTERS, []
+    for entry in changed:
+        old, new = ("" if state.is_deleted else state.text or "" for state in (entry.before, entry.after))
+        remaining -= len(old) + len(new)
+        listed.append(
+            {
+                "page": entry.entry if entry.kind in (Kind.PAGE, Kind.FOLDER) and not entry.after.is_deleted else None,
+                "name": entry.name,
+                "before": entry.before.name if entry.before.name != entry.after.name else None,
+                "changes": entry.changes,
+                "removal": entry.removal,
+                "hunks": _hunks_of(old, new) if remaining >= 0 else None,
+            }
+        )
+    return listed
 
 
 def _change_set_facts(change_set: ChangeSet, counts: Mapping[UUID, int]) -> dict[str, Any]:

@@ -55,6 +55,26 @@ async def test_events_lead_to_their_pages_and_change_sets_are_listed_by_author(
     await expect(lists.get_by_role("listitem").filter(has_text="agent second")).to_have_count(0)
 
 
+async def test_what_an_agent_changed_is_read_where_it_is_undone(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Diary.md"), "first line\nsecond line\n")
+    eventually(lambda: console.mirrord.page("Diary.md"), "the page")
+    async with on_stdio(
+        process(console.mirrord.mirror, {"MIRRORD_TOKEN": console.mirrord.create_token("diarist")})
+    ) as agent:
+        await agent.call("read_page", path="Diary.md")
+        await agent.call("write_page", path="Diary.md", content="first line\nthird line\n")
+        await agent.call("create_page", title="Annex", content="more\n")
+    eventually(lambda: console.mirrord.page("Annex.md"), "the page of the agent")
+    reader = await person()
+    await look_at(reader, "review?by=agent+diarist")
+    card = reader.page.locator("#content").get_by_role("listitem").filter(has_text="agent diarist").first
+    await card.get_by_text("What changed").click()
+
+    await expect(card.locator(".removed").filter(has_text="second line")).to_be_visible(timeout=PATIENCE)
+    await expect(card.locator(".added").filter(has_text="third line")).to_be_visible()
+    await expect(card.get_by_role("link", name="Annex", exact=True)).to_be_visible()
+
+
 async def operator(console: Console, browser: Browser) -> Person:
     """Somebody who sees all tenants, at the status of this one."""
     context = await browser.new_context()

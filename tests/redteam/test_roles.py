@@ -7,7 +7,8 @@ The roles come from links of `mirrord console link --role` and from accounts; bo
 import re
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
+from urllib.parse import quote
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -179,6 +180,11 @@ def test_a_token_of_an_operator_is_of_that_tenant_alone(console: Console, operat
     grant = signed_tokens.verify_token(Keyring(console.mirrord.mirror), issued["token"])
     assert (grant.tenant, grant.may_write, grant.actor.name) == ("demo", False, "reader of demo")
     assert issued["token"] not in operator.ask("GET", "/t/demo/api/tokens").text
+
+
+@pytest.mark.parametrize("name", [str(uuid4()), "1", "x' OR true --"])
+def test_a_change_set_that_the_tenant_does_not_have_shows_nothing(reader: Browser, name: str) -> None:
+    assert reader.ask("GET", f"/t/demo/api/changes/{quote(name)}").status == 404
 
 
 def test_an_operator_of_one_tenant_publishes_there(operator: Browser, mine: str) -> None:

@@ -1,5 +1,5 @@
 /** What agents want to change, page by page, for a person to accept; and what was changed, to be undone. */
-import { change, getFor } from "../server/api.js";
+import { change, getFor, href } from "../server/api.js";
 import { differenceOf } from "../elements/difference.js";
 import { actor, ask, button, many, make, moment, tell, trying } from "../elements/dom.js";
 import { renderedPair } from "../elements/rendered.js";
@@ -118,8 +118,29 @@ function changeSet(one, mayDecide) {
     make("h3", {}, one.title),
     make("p", {}, REVIEW.applied(actor(one.by), moment(one.at), one.count, one.state)),
     one.refused ? make("p", { class: "hint" }, one.refused) : null,
+    one.count > 0 ? whatChanged(one) : null,
     one.can_undo && one.count > 0 && mayDecide ? tools(button(REVIEW.undo, () => trying(() => previewUndo(card, one)), { "aria-label": REVIEW.undoOf(one.title) })) : null);
   return card;
+}
+
+/** The entries of a change set with the differences of their texts, fetched when they are asked for. */
+function whatChanged(one) {
+  const inside = make("div", {}, make("p", { class: "waiting" }, COMMON.loading));
+  const load = async () => {
+    const { entries, further } = await get(`changes/${one.id}`);
+    inside.replaceChildren(...entries.map(entryOf), further ? make("p", { class: "hint" }, REVIEW.further(further)) : "");
+  };
+  const details = make("details", { class: "changed" }, make("summary", { "aria-label": REVIEW.changedBy(one.title) }, REVIEW.changed), inside);
+  details.addEventListener("toggle", () => details.open && trying(load), { once: true });
+  return details;
+}
+
+function entryOf({ page, name, before, changes, removal, hunks }) {
+  const title = page ? make("a", { href: href(page) }, name) : name;
+  const kind = changes.map((one) => REVIEW.kinds[one] ?? one).join(", ");
+  const place = before ? make("p", { class: "hint" }, REVIEW.from(before)) : "";
+  const texts = removal ? [make("p", { class: "hint" }, removal)] : hunks === null ? [make("p", { class: "hint" }, REVIEW.tooLong)] : hunks.length ? differenceOf(hunks) : [];
+  return make("div", { class: "entry" }, make("h4", {}, `${kind}: `, title), place, ...texts);
 }
 
 /** What an undo would do, and what clashes, before anything happens. */
@@ -182,6 +203,9 @@ function choiceOfAuthor(authors, author) {
 /** Whether a person looks at one change set, or at what an undo would do. */
 const isBusy = () => new URLSearchParams(location.search).has("change") || place.querySelector(".undo") !== null;
 
+/** Whether a person reads what was changed. */
+const isReading = () => place.querySelector("details.changed[open]") !== null;
+
 /** Show the lists each half second until they are as awaited; the daemon acts within a second, on a busy machine later. */
 async function showUntil(isAwaited) {
   for (let tries = 0; tries < MAX_TRIES && !isBusy(); tries += 1) {
@@ -195,7 +219,7 @@ export function start(signal) {
   place = document.getElementById("content");
   get = getFor(signal);
   window.addEventListener("live:attention", () => {
-    if (!isBusy()) void trying(show);
+    if (!isBusy() && !isReading()) void trying(show);
   }, { signal });
   return trying(show);
 }
