@@ -65,5 +65,5 @@ function rowOf(one, kind, end) {
   const state = one.is_revoked ? TOKENS.revoked(one.ended_by, one.ended_at && moment(one.ended_at)) : one.until ? TOKENS.until(moment(one.until)) : TOKENS.always;
   const facts = make("p", { class: "hint" }, `${kind}; ${TOKENS.scopes[one.scope]}${place}; ${TOKENS.madeBy(one.by, moment(one.made_at))}; ${state}.`);
   const attributes = { "aria-label": TOKENS.endOf(one.actor) };
-  return make("li", { class: "card" }, make("h3", {}, actor({ kind: "agent", name: one.actor })), facts, isOver ? null : button(TOKENS.end, () => end(one), attributes));
+  return make("li", { class: "card" }, make("h3", {}, actor({ kind: "agent", name: one.actor })), facts, isOver ? null : make("div", { class: "tools" }, button(TOKENS.end, () => end(one), attributes)));
 }
