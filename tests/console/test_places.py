@@ -307,7 +307,9 @@ async def test_a_title_that_the_text_repeats_is_large_only_there(console: Consol
 async def test_times_are_told_to_the_minute_and_without_the_day_of_today(person: NewPerson) -> None:
     reader = await person(locale="en-US", timezone_id="UTC")
     await home(reader)
-    script = await reader.page.locator("link[href$='/elements/dom.js']").get_attribute("href")
+    style = await reader.page.locator("link[href$='/console.css']").get_attribute("href")
+    assert style is not None
+    script = style.replace("console.css", "elements/dom.js")
     tell = "([script, now, times]) => import(script).then(dom => times.map(time => dom.moment(time, new Date(now))))"
     times = ["2026-03-04T09:30:11Z", "2026-02-03T17:05:00Z", "2025-12-31T00:00:00Z"]
     moments = await reader.page.evaluate(tell, [script, "2026-03-04T12:00:00Z", times])

@@ -119,7 +119,7 @@ async def test_a_page_whose_front_matter_is_no_yaml_is_mended_in_the_markdown_vi
     refused = await writer.page.evaluate(
         """async id => {
           const own = document.querySelector('script[type=module]').src
-          const { change } = await import(own.replace('console.js', 'server/api.js'))
+          const { change } = await import(own.replace('built/', '').replace('console.js', 'server/api.js'))
           return change('PATCH', `pages/${id}`, { version: 1, icon: 'x' }).catch(error => error.status)
         }""",
         str(page),
