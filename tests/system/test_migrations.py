@@ -161,6 +161,33 @@ async def test_documents_that_another_dialect_may_have_missed_are_due_after_the_
         assert superuser.execute(query, [changed[0]]).fetchone() == (is_due,)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text", "is_due"),
+    [
+        ("astro", "a\n\n{/* b\n\nc */}\n", True),
+        ("docusaurus", "<Cards\n  items={[]} />\n", True),
+        ("docusaurus", "a {b} <c>\n", False),
+        ("jekyll", "{{ a }}\n", False),
+    ],
+)
+async def test_documents_with_long_elements_of_mdx_are_due_after_the_upgrade(
+    empty_dsn: str, dialect: str, text: str, is_due: bool
+) -> None:
+    restore_dump(empty_dsn)
+    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name == "0056_lines_of_mdx.sql")
+    with psycopg.connect(empty_dsn, autocommit=True) as superuser:
+        await migrate(empty_dsn)
+        superuser.execute("SET session_replication_role = replica")
+        superuser.execute("UPDATE mirrord.tenant SET dialect = %s", [dialect])
+        changed = superuser.execute(OLD_PAGE, [text]).fetchone()
+        assert changed is not None
+        superuser.execute("SET session_replication_role = origin")
+        superuser.execute(upgrade.statements.encode())
+
+        query = "SELECT version, content IS NULL FROM mirrord.page WHERE id = %s"
+        assert superuser.execute(query, [changed[0]]).fetchone() == (changed[1], is_due)
+
+
 def test_each_schema_has_its_upgrades() -> None:
     for number in range(OLD_SCHEMA, NEWEST + 1):
         assert [pending.name for pending in list_pending(number)] == UPGRADES[number - OLD_SCHEMA :]

@@ -16,6 +16,7 @@ from markdown_it.rules_inline import StateInline
 
 from mirrord.domain.dialect import Dialect
 from mirrord.markdown.parser.fast_paths import has_match_after
+from mirrord.markdown.parser.mdx_lines import end_line_of_mdx
 
 FOREIGN, PROPERTIES = "foreign", "properties"  # types of the tokens of lines; links in the latter count
 FIRST_CHARACTERS = "{\\[!(<"  # of constructs inside paragraphs
@@ -166,7 +167,7 @@ def _measures_of(construct: Construct) -> list[_Measure]:
         result.append(_measure_between(re.compile(opening), closing))
     result += {
         Construct.BOXES: [_measure_box],
-        Construct.MODULES: [_measure_statement],
+        Construct.MODULES: [_measure_statement, _measure_mdx],
         Construct.OUTLINES: [_measure_properties],
     }.get(construct, [])
     return result
@@ -237,6 +238,11 @@ def _measure_statement(state: StateBlock, start: int, end: int, silent: bool) ->
     while behind < end and not state.isEmpty(behind):
         behind += 1
     return behind, FOREIGN
+
+
+def _measure_mdx(state: StateBlock, start: int, end: int, silent: bool) -> tuple[int, str]:
+    """An expression or an opening tag of MDX, as long as it may be."""
+    return end_line_of_mdx(state, start, end), FOREIGN
 
 
 def _measure_properties(state: StateBlock, start: int, end: int, silent: bool) -> tuple[int, str]:

@@ -49,6 +49,9 @@ _MODULE_LINES = (
     '<Tabs items={["a_b_", "*c*"]}>',
     "</Steps>",
     "{/* a comment with *stars* */}",
+    "{/* a comment with a `tick and {braces\n\n- over *blank* lines\n*/}",
+    "<Cards\n  cards={[\n" + "    { title: '*A* {', href: \"/a_b_\" },\n" * 12 + "\n  ]}\n/>",
+    "{`a template { with\n\n*blank* lines`}",
 )
 INLINE: Mapping[Dialect, Sequence[str]] = MappingProxyType(
     {

@@ -105,6 +105,10 @@ def test_comments_tags_and_definitions_of_links_are_not_shown(text: str) -> None
     ("dialect", "text"),
     [
         (Dialect.DOCUSAURUS, "shown {/* secret */} text\n\n{/*\nsecret */}\n\nimport x from './secret'\n"),
+        (
+            Dialect.ASTRO,
+            "shown text\n\n{/* a comment\n\nsecret\n\n- secret */}\n\n<Card note={{ it: /*\n\nsecret */ 1 }} />\n",
+        ),
         (Dialect.HUGO, "shown {{/* secret */}} text\n\n{{% comment %}}\n\nsecret\n\n{{% /comment %}}\n"),
         (
             Dialect.JEKYLL,
