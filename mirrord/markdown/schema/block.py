@@ -10,6 +10,7 @@ import orjson
 
 from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
+from mirrord.markdown.schema.normal_tables import CELLS, align_rows
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
 _LISTS: Final = frozenset(["bulletList", "orderedList", "taskList"])
@@ -79,8 +80,8 @@ class _Meaning:
     """
     The normal form and fingerprint that equal blocks share; None: not computed yet.
 
-    different: the last one that was compared with it and differs. items: of this list and of those that it was compared
-    with, the normal forms of items by their JSON; None: of no list.
+    different: the last one that was compared with it and differs. items: of this list or table and of those that it was
+    compared with, the normal forms of items or rows by their JSON; None: of no such block.
     """
 
     node: Node | None = None
@@ -110,7 +111,7 @@ class Block:
             if len(self.nodes) != 1 or node["type"] in INLINE:
                 node = {"type": "paragraph", "content": list(self.nodes)}
             items = self._meaning.items
-            self._meaning.node = normalize(node) if items is None else _normalize_list(node, items)
+            self._meaning.node = normalize(node) if items is None else _normalize_parts(node, items)
         return self._meaning.node
 
     @property
@@ -128,7 +129,7 @@ class Block:
             return False
         if not self._is_equal_without_ids(other) and (self._differs_in_parts(other) or not self._means(other)):
             self._meaning.different = other._meaning
-            if _is_list(self.nodes[0]) and _is_list(other.nodes[0]):
+            if _has_lasting_parts(self.nodes[0]) and _has_lasting_parts(other.nodes[0]):
                 self._meaning.items = other._meaning.items = self._meaning.items or other._meaning.items or {}
             return False
         other._meaning = self._meaning
@@ -175,9 +176,12 @@ def differ_in_parts(node: Node, other: Node) -> bool:
     Whether two containers differ in a way that a few of their parts show.
 
     That is: all parts are equal but one, which differs in meaning; or both are lists, whose items normal forms neither
-    drop nor join, with different numbers of items or a first pair of items that differs in meaning. The normal forms of
-    the other parts, most of a long list, are not needed.
+    drop nor join, with different numbers of items or a first pair of items that differs in meaning; or both are tables
+    with different numbers of rows, or of cells in a row. The normal forms of the other parts, most of a long list, are
+    not needed.
     """
+    if node["type"] == "table":
+        return has_other_parts(node, other)
     mine, theirs = children_of(node), children_of(other)
     if node["type"] != other["type"] or node["type"] not in _PLAIN_HOLDERS:
         return False
@@ -200,11 +204,38 @@ def _is_list(node: Node) -> bool:
     return node["type"] in _LISTS and all(child["type"] in ITEMS for child in node.get("content") or ())
 
 
-def _normalize_list(node: Node, known_items: dict[bytes, Node]) -> Node:
-    """The normal form of a list. known_items: those of its items that are known; it gets the others."""
+def has_other_parts(node: Node, other: Node) -> bool:
+    """Whether two lists or tables have different numbers of items, of rows, or of cells in a row."""
+    if not (_has_lasting_parts(node) and _has_lasting_parts(other)) or (node["type"] == "table") != _is_grid(other):
+        return False
+    mine, theirs = node.get("content") or (), other.get("content") or ()
+    if len(mine) != len(theirs) or node["type"] != "table":
+        return len(mine) != len(theirs)
+    return list(map(_count_cells, mine)) != list(map(_count_cells, theirs))
+
+
+def _is_grid(node: Node) -> bool:
+    """Whether *node* is a table and holds nothing but rows, and these nothing but cells."""
+    rows = (node.get("content") or ()) if node["type"] == "table" else ()
+    return bool(rows) and all(
+        row["type"] == "tableRow" and all(cell["type"] in CELLS for cell in row.get("content") or ()) for row in rows
+    )
+
+
+def _count_cells(row: Node) -> int:
+    return len(row.get("content") or ())
+
+
+def _has_lasting_parts(node: Node) -> bool:
+    """Whether the normal form of *node* has the normal forms of its parts, neither less of them nor joined ones."""
+    return _is_list(node) or _is_grid(node)
+
+
+def _normalize_parts(node: Node, known_items: dict[bytes, Node]) -> Node:
+    """The normal form of a list or table. known_items: those of its items or rows; it gets the others."""
     result = normalize({**node, "content": []})
     if content := [_normalize_item(item, known_items) for item in node.get("content") or ()]:
-        result["content"] = content
+        result["content"] = align_rows(content) if node["type"] == "table" else content
     return result
 
 

@@ -5,8 +5,8 @@ Changed items keep their markers, and changed rows follow the table's style.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mirrord.errors import Damaged
 from mirrord.markdown.inline.source_style import Style
@@ -15,7 +15,7 @@ from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.reader import DONE_BOX, TODO_BOX
 from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node
-from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.block_matching import Pair, match_or_replace_blocks
 from mirrord.markdown.write.block_parts import Line, Piece, SplitLines, item_gap, join_pieces
 from mirrord.markdown.write.block_writer import render_cell
@@ -200,6 +200,7 @@ class _OldTable:
     The old table.
 
     rows: nodes without alignment. columns: the widths to which cells are padded, 0: not padded.
+    written: the Markdown of new cells by their meaning, as those of a column are often the same.
     """
 
     lines: Sequence[str]
@@ -207,6 +208,14 @@ class _OldTable:
     columns: Sequence[int]
     style: Style
     surroundings: Surroundings
+    written: dict[str, str] = field(default_factory=dict)
+
+    def write(self, cell: Node) -> str:
+        """The Markdown of a new normal *cell*."""
+        meaning = fingerprint(cell)
+        if meaning not in self.written:
+            self.written[meaning] = render_cell(cell, self.style, self.surroundings)
+        return self.written[meaning]
 
     def source(self, row: int) -> str:
         """The line of a row; the second line of the table is no row."""
@@ -279,17 +288,27 @@ def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> 
         return Line(table.source(nearest), at)
     pattern = _split_row(table.source(nearest))
     cells = row.get("content", [])
+    bare = [_cell_without_alignment(cell) for cell in cells]
     old_cells = table.rows[nearest].get("content", []) if pair else []
-    old_cells = old_cells if len(old_cells) == len(pattern.cells) == len(cells) else []
-    cell_texts = []
-    for index, cell in enumerate(cells):
-        if old_cells and old_cells[index] == _cell_without_alignment(cell):
-            cell_texts.append(pattern.cells[index])
-        else:
-            cell_texts.append(
-                _pad_cell(table, render_cell(cell, table.style, table.surroundings), pattern, index, cell)
-            )
+    places = _places_of_cells(old_cells, bare) if len(old_cells) == len(pattern.cells) else {}
+    cell_texts = [
+        pattern.cells[places[index]]
+        if index in places
+        else _pad_cell(table, table.write(bare[index]), pattern, index, cell)
+        for index, cell in enumerate(cells)
+    ]
     return Line(pattern.line(cell_texts))
+
+
+def _places_of_cells(old: Sequence[Node], new: Sequence[Node]) -> Mapping[int, int]:
+    """For the cells of a row that were in the *old* one their numbers there; columns may have come or gone between."""
+    if len(old) == len(new):
+        return {index: index for index, cell in enumerate(new) if cell == old[index]}
+    shorter = min(len(old), len(new))
+    first = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    last = next((at for at in range(shorter - first) if old[-1 - at] != new[-1 - at]), shorter - first)
+    shift = len(old) - len(new)
+    return {at: at for at in range(first)} | {at: at + shift for at in range(len(new) - last, len(new))}
 
 
 def _pad_cell(table: _OldTable, text: str, pattern: _RowLine, index: int, cell: Node) -> str:

@@ -15,7 +15,7 @@ from mirrord.markdown.inline.source_map import units_of
 from mirrord.markdown.inline.source_style import Style, style_of
 from mirrord.markdown.inline.unit_diff import changed_runs
 from mirrord.markdown.parser.dialect import Surroundings
-from mirrord.markdown.schema.block import Block, without_ids
+from mirrord.markdown.schema.block import Block, has_other_parts, without_ids
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.attribute_edits import SPELLED_ATTRIBUTES, edits_of_attribute, is_attribute_changed
@@ -69,6 +69,8 @@ def _forms_of(old: Block, new: Block) -> Iterator[tuple[Node, Node]]:
     """Both blocks as they are, then in normal form: most of a long list is equal as it is."""
     if len(old.nodes) == len(new.nodes) == 1:
         yield old.nodes[0], new.nodes[0]
+        if has_other_parts(old.nodes[0], new.nodes[0]):
+            return  # which normal forms would show, too
     yield old.normal_form, new.normal_form
 
 
@@ -85,7 +87,8 @@ def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | Non
     if len(mine) != len(theirs):
         return None
     is_equal = list(map(eq, without_ids(mine), without_ids(theirs)))
-    if _has_moved([pair for pair, same in zip(zip(mine, theirs, strict=True), is_equal, strict=True) if not same]):
+    changed = [pair for pair, same in zip(zip(mine, theirs, strict=True), is_equal, strict=True) if not same]
+    if any(_is_reshaped(*pair) for pair in changed) or _has_moved(changed):
         return None
     changes: list[_ChangedText] = []
     for before, after, same in zip(mine, theirs, is_equal, strict=True):
@@ -105,6 +108,13 @@ def _change_of_leaf(old: Node, new: Node, number: int) -> list[_ChangedText] | N
         return []
     is_located = ("content" in before) == ("content" in after) and _count_texts(before) > 0
     return [_ChangedText(number, before, after)] if is_located else None
+
+
+def _is_reshaped(old: Node, new: Node) -> bool:
+    """Whether more than texts differ, as the types or the numbers of parts show."""
+    if old["type"] != new["type"]:
+        return True
+    return old["type"] in BLOCKS - _LEAVES and len(old.get("content") or ()) != len(new.get("content") or ())
 
 
 def _has_moved(changed: Sequence[tuple[Node, Node]]) -> bool:

@@ -1,5 +1,6 @@
 """How fast the codec is, in processor time of one core."""
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import values_to_store
 from tests import corpora
 from tests.bench.codec.report import Report
+from tests.bench.codec.structural_edits import KINDS
 from tests.bench.figures import Figure, Goal
 
 LARGE, ORDINARY = 100_000, 5_000  # bytes of the pages to edit
@@ -27,13 +29,23 @@ ROUNDS = 9
 BEST_OF = 3  # other programs make the machine slower, never quicker
 BLOCKS = 2_000
 LIST = 195_000  # bytes of a page that is one list
+RESTRUCTURED = (  # pages, and kinds of structural edits
+    ("list of 195 kB", "move an item"),
+    ("list of 195 kB", "split a paragraph"),
+    ("table of 40 kB", "insert a row"),
+    ("table of 40 kB", "insert a column"),
+    ("quote of 40 kB", "split a paragraph"),
+    ("page of 100 kB", "move a block"),
+)
 _WANTED = NewViews(None, None, None, None, None, None)
 
 
 def measure() -> Report:
     """Parsing and deriving a vault, rendering an edit, writing one block."""
     texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
-    return Report([_parsing(texts), _deriving(texts), *_rendering(texts), _rewording(), _writing(texts)])
+    return Report(
+        [_parsing(texts), _deriving(texts), *_rendering(texts), _rewording(), *_restructuring(texts), _writing(texts)]
+    )
 
 
 def _parsing(texts: list[str]) -> Figure:
@@ -80,6 +92,31 @@ def _rewording() -> Figure:
     derived = [_seconds(lambda: values_to_store(text, None)) * 1000 for _ in range(BEST_OF)]
     goal = Goal(300, times=2, gated=False)
     return Figure("one word of a list of 195 kB rendered", min(spans), "ms", goal, floor=min(derived))
+
+
+def _restructuring(texts: list[str]) -> Iterator[Figure]:
+    """Edits of the structure of large blocks, beside the derivation of their documents."""
+    pages = {"list of 195 kB": _list(LIST), "table of 40 kB": _table(), "quote of 40 kB": _quote()}
+    pages["page of 100 kB"] = _page(texts, LARGE)
+    for page, kind in RESTRUCTURED:
+        text = pages[page]
+        content = orjson.loads(values_to_store(text, None)[0])["content"]
+        if not KINDS[kind].edit(content, random.Random(3)):
+            raise LookupError(f"there is nothing to {kind} in the {page}")
+        new_views = replace(_WANTED, content=make_document(content))
+        act = partial(render, PageText(text), frozenset(["content"]), new_views, "Page")
+        spans = [_seconds(act) * 1000 for _ in range(BEST_OF)]
+        derived = [_seconds(partial(values_to_store, text, None)) * 1000 for _ in range(BEST_OF)]
+        yield Figure(f"{kind}, {page}, rendered", min(spans), "ms", Goal(times=2, gated=False), floor=min(derived))
+
+
+def _table() -> str:
+    rows = (f"| cell {number} | **b** {number} | some text {number} |\n" for number in range(1000))
+    return "| a | b | c |\n|---|---|---|\n" + "".join(rows)
+
+
+def _quote() -> str:
+    return "".join(f"> line {number} of a quote with `code`\n>\n" for number in range(1000))
 
 
 def _list(size: int) -> str:

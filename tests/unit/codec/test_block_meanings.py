@@ -4,6 +4,7 @@ from copy import deepcopy
 from operator import is_
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,22 @@ def test_lists_with_other_items_differ_and_share_the_normal_forms_of_the_equal_o
     assert not before.means_same_as(after)
     assert (before.normal_form, after.normal_form) == (normalize(old), normalize(new))
     assert all(map(is_, before.normal_form["content"], after.normal_form["content"][1:]))
+
+
+@pytest.mark.parametrize("rule", ["| - | - |", "| :-: | - |"])
+def test_tables_with_other_rows_or_columns_differ_and_share_the_normal_forms_of_the_equal_rows(rule: str) -> None:
+    old, longer, wider = (
+        read_document(text)["content"][0]
+        for text in (f"| a | b |\n{rule}\n| c | d |\n| e | f |\n", f"| a | b |\n{rule}\n| x |\n| c | d |\n| e | f |\n",
+                     f"| a | b |\n{rule}\n| c | d |\n| e | f |\n".replace("|\n", "| - |\n"))
+    )  # fmt: skip
+    for new in (longer, wider):
+        assert differ_in_parts(old, new)
+        before, after = Block((old,)), Block((with_id(new, "1"),))
+        assert not before.means_same_as(after)
+        assert (before.normal_form, after.normal_form) == (normalize(old), normalize(new))
+    assert not differ_in_parts(old, deepcopy(old))
+    assert Block((old,)).means_same_as(Block((with_id(old, "1"),)))
 
 
 def test_lists_that_differ_in_their_spelling_alone_mean_the_same() -> None:

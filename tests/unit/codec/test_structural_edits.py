@@ -2,6 +2,8 @@
 
 import pytest
 
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.write.render import splice_document
 from tests.bench.codec.structural_edits import KINDS
 from tests.bench.codec.structure import outcomes_of
 
@@ -23,3 +25,28 @@ def test_a_structural_edit_touches_only_its_lines(page: int, seed: int) -> None:
 
 def test_every_kind_of_structural_edit_is_made_somewhere() -> None:
     assert {outcome.kind for page in PAGES for outcome in outcomes_of(page, 1)} == set(KINDS)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_cells_beside_a_column_that_comes_or_goes_stay_as_they_are_written(at: int) -> None:
+    lines = ["|  a &amp; b|__c__  |", "|---|:-:|", "| d\\_e|  *f* |", "|g  | g|"]
+    body = "\n".join(lines) + "\n"
+    document = read_document(body)
+    for row in document["content"][0]["content"]:
+        kind = row["content"][0]["type"]
+        row["content"].insert(at, {"type": kind, "content": [{"type": "paragraph"}]})
+
+    wider = splice_document(body, document, "\n")
+    for line, (first, second) in zip(
+        (wider.splitlines()[number] for number in (0, 2, 3)),
+        (("  a &amp; b", "__c__  "), (" d\\_e", "  *f* "), ("g  ", " g")),
+        strict=True,
+    ):
+        cells = line.strip("|").split("|")
+        assert [cells[number] for number in range(3) if number != at] == [first, second]
+        assert not cells[at].strip()
+
+    for row in document["content"][0]["content"]:
+        del row["content"][at]
+    rows = [line for number, line in enumerate(splice_document(wider, document, "\n").splitlines()) if number != 1]
+    assert rows == [line for number, line in enumerate(lines) if number != 1]
