@@ -80,6 +80,7 @@ class State:
         self._tree = tree
         self._guard = threading.Lock()
         self._file: tuple[int, int] | None = None
+        self._last_stored: tuple[str, CachedStat] | None = None  # the newest change of a record, if it was one alone
         self._database = self._open_or_rebuild()
 
     def close(self) -> None:
@@ -112,11 +113,18 @@ class State:
         rows = [_seen_row(path, cached) for path, cached in changed.items()]
 
         def store() -> None:
+            self._last_stored, removed_rows = None, [(path,) for path in removed]
             with _transaction(self._database) as database:
                 database.executemany(_STORE_SEEN, rows)
-                database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in removed])
+                database.executemany("DELETE FROM seen WHERE path = ?", removed_rows)
+            if len(changed) == 1 and not removed_rows:
+                (self._last_stored,) = changed.items()
 
         self._run_or_default(store, None)
+
+    def has_just_stored(self, changed: Mapping[str, CachedStat]) -> bool:
+        """Whether the last change of records was to store *changed*, one record."""
+        return len(changed) == 1 and next(iter(changed.items())) == self._last_stored
 
     def load_unrecorded(self) -> dict[EntryId, Digest]:
         """The digests of files that were written for new entries, and perhaps not recorded in Postgres."""
@@ -162,6 +170,7 @@ class State:
         seen_row, base_row = _seen_row(base.path, cached), _row_of_base(base)
 
         def note() -> None:
+            self._last_stored = None
             with _transaction(self._database) as database:
                 database.execute(_STORE_SEEN, seen_row)
                 database.execute(_STORE_UNRECORDED_BASE, base_row)
@@ -219,6 +228,7 @@ class State:
                 log.warning("state_failed", extra={"root": str(self._tree.root), "error": str(error)})
                 if _is_damaged(error):
                     self._database.close()
+                    self._last_stored = None
                     self._delete_files()
                     self._database = self._open_or_rebuild()
                 return otherwise

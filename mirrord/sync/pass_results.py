@@ -131,7 +131,9 @@ async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
         moved = {path: stat for path in [new, *index.paths_below(new)] if (stat := index.get(path)) is not None}
         cached |= moved
         removed_paths |= {old + path[len(new) :] for path in moved}
-    await asyncio.to_thread(parts.sides.state.store, cached, removed_paths - cached.keys())
+    removed_paths -= cached.keys()
+    if removed_paths or not parts.sides.state.has_just_stored(cached):  # with the file that it wrote
+        await asyncio.to_thread(parts.sides.state.store, cached, removed_paths)
     for decision in applied.carried_out:
         parts.retries.note_success(decision.state.entry)
         parts.sides.occupied_paths.forget(decision.state.entry)

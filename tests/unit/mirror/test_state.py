@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import digest_of, new_id
+from mirrord.domain.entry import Base, Kind, Place, digest_of, new_id
 from mirrord.mirror import mirror_state
 from mirrord.mirror.mirror_state import CachedStat, State
 from mirrord.mirror.tree.kernel import Stat
@@ -30,6 +30,32 @@ def test_what_was_seen_is_remembered(tree: Tree) -> None:
     again.store({"A.md": second}, ["B/C.md", "never.md"])
     assert again.load() == {"A.md": second}
     again.close()
+
+
+def test_a_record_is_stored_until_another_takes_its_place(tree: Tree) -> None:
+    opened, first, second = State(tree), some(1), some(2)
+    assert not opened.has_just_stored({"A.md": first})
+    opened.store({"A.md": first})
+    assert opened.has_just_stored({"A.md": first})
+    assert not opened.has_just_stored({"A.md": second})
+    assert not opened.has_just_stored({"B.md": first})
+    opened.store({"A.md": second})
+    assert not opened.has_just_stored({"A.md": first})
+    opened.store({}, ["A.md"])
+    assert not opened.has_just_stored({"A.md": second})
+    opened.store({"A.md": first})
+    opened.note_unrecorded_base(Base(new_id(), Kind.PAGE, "A.md", Place(None, "A"), 1, digest_of(b"x"), None), second)
+    assert not opened.has_just_stored({"A.md": first})
+    opened.close()
+
+
+def test_nothing_is_stored_any_more_after_the_file_was_damaged(tree: Tree, root: Path) -> None:
+    opened, seen = State(tree), some()
+    opened.store({"A.md": seen})
+    damage_while_open(opened, root)
+    assert opened.load() == {}
+    assert not opened.has_just_stored({"A.md": seen})
+    opened.close()
 
 
 def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
@@ -90,15 +116,18 @@ def harm(path: Path, damage: str) -> None:
             path.mkdir() if damage == "directory" else path.symlink_to("/etc/passwd")
 
 
-def test_damage_while_it_is_open_is_survived(tree: Tree, root: Path) -> None:
-    opened = State(tree)
-    opened.store({f"{number}.md": some() for number in range(500)})
+def damage_while_open(opened: State, root: Path) -> None:
     opened._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray((root / ".mirrord/state.db").read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     (root / ".mirrord/state.db").write_bytes(data)
     opened._database.execute("PRAGMA shrink_memory")  # or SQLite reads what it remembers
 
+
+def test_damage_while_it_is_open_is_survived(tree: Tree, root: Path) -> None:
+    opened = State(tree)
+    opened.store({f"{number}.md": some() for number in range(500)})
+    damage_while_open(opened, root)
     opened.load()
     opened.store({"A.md": (cached := some())})
     opened.store({"A.md": cached})
