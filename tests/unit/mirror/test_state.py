@@ -50,11 +50,11 @@ def test_a_record_is_stored_until_another_takes_its_place(tree: Tree) -> None:
 
 
 def test_nothing_is_stored_any_more_after_the_file_was_damaged(tree: Tree, root: Path) -> None:
-    opened, seen = State(tree), some()
-    opened.store({"A.md": seen})
+    opened, stat = State(tree), some()
+    opened.store({"A.md": stat})
     damage_while_open(opened, root)
     assert opened.load() == {}
-    assert not opened.has_just_stored({"A.md": seen})
+    assert not opened.has_just_stored({"A.md": stat})
     opened.close()
 
 
