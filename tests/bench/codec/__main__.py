@@ -20,7 +20,7 @@ from rich.table import Table
 from mirrord.mirror.process_setup import prepare_process
 from tests import corpora
 from tests.bench import figures
-from tests.bench.codec import anew, editors, foreign, hostile, keys, speed, structure, trials, untouched, words
+from tests.bench.codec import anew, bodies, editors, foreign, hostile, keys, speed, structure, trials, untouched, words
 from tests.bench.codec.report import Report
 
 SHOWN = 20  # broken laws of one section that are shown without --verbose
@@ -68,7 +68,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        help="a section: untouched, anew, words, foreign, structure, edits, editors, frontmatter, speed",
+        help="a section: untouched, anew, words, foreign, structure, bodies, edits, editors, frontmatter, speed",
     )
     parser.add_argument("--trials", type=int, default=20_000, help="random edits")
     parser.add_argument("--seed", type=int, help="of the first edit; the next one has the next number")
@@ -88,6 +88,7 @@ def _sections(options: argparse.Namespace, workers: ProcessPoolExecutor) -> Mapp
         "words": lambda: words.measure(workers, options.seed),
         "foreign": lambda: foreign.measure(workers, options.seed),
         "structure": lambda: structure.measure(workers, options.seed),
+        "bodies": lambda: bodies.measure(workers, options.seed),
         "edits": lambda: trials.measure(workers, options.trials, options.seed),
         "editors": editors.measure,
         "frontmatter": lambda: _together(keys.measure(workers), hostile.measure()),

@@ -15,6 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, split_lines
 from mirrord.markdown.read.page_outline import LIST_SEPARATOR
@@ -60,24 +61,24 @@ def measure(workers: Executor, seed: int) -> Report:
     return report
 
 
-def outcomes_of(text: str, seed: int) -> list[Outcome]:
+def outcomes_of(text: str, seed: int, dialect: Dialect = Dialect.PLAIN) -> list[Outcome]:
     """The outcomes of one edit of each kind of the page *text*, which *seed* and the text decide."""
     chance = random.Random(seed + zlib.crc32(text.encode()))
-    content = read_document(text)["content"]
-    return [outcome for name in KINDS if (outcome := _outcome_of(name, text, deepcopy(content), chance))]
+    page, content = PageText(text, dialect), read_document(text, dialect)["content"]
+    return [outcome for name in KINDS if (outcome := _outcome_of(name, page, deepcopy(content), chance))]
 
 
-def _outcome_of(name: str, text: str, content: list[Node], chance: random.Random) -> Outcome | None:
+def _outcome_of(name: str, page: PageText, content: list[Node], chance: random.Random) -> Outcome | None:
     kind = KINDS[name]
     if not (place := kind.edit(content, chance)):
         return None
     most_removed, most_added = place if isinstance(place, tuple) else kind.extent
     views = replace(_VIEWS, content=make_document(content))
     try:
-        result = render(PageText(text), frozenset(["content"]), views, "Page").text
+        result = render(page, frozenset(["content"]), views, "Page").text
     except Damaged as refusal:
         return Outcome(name, "refused", str(refusal))
-    old, new = _lines_of(text), _lines_of(result)
+    old, new = _lines_of(page.text), _lines_of(result)
     removed, added = old - new, new - old
     if kind.takes_sign and removed.total() == 1 and _without_signs(removed) == _without_signs(added):
         return Outcome(name, "tight")

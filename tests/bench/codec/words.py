@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
@@ -100,19 +101,19 @@ def _few_of_example(text: str, seed: int) -> list[Outcome]:
     return few_words_edited(text, seed, EDITS_OF_EXAMPLE)
 
 
-def few_words_edited(text: str, seed: int, count: int) -> list[Outcome]:
+def few_words_edited(text: str, seed: int, count: int, dialect: Dialect = Dialect.PLAIN) -> list[Outcome]:
     """The outcomes of *count* edits of the page *text*, which *seed* and the text decide."""
     chance = random.Random(seed + zlib.crc32(text.encode()))
-    document = read_document(text)
+    page, document = PageText(text, dialect), read_document(text, dialect)
     words = list(_words_of(document))
     chosen = chance.sample(words, min(count, len(words)))
-    return [_outcome_of(text, document, replace(edit, new=_new_word(edit, chance))) for edit in chosen]
+    return [_outcome_of(page, document, replace(edit, new=_new_word(edit, chance))) for edit in chosen]
 
 
 def every_word_edited(text: str) -> list[Outcome]:
     """The outcomes of an edit of each word of the page *text*."""
-    document, chance = read_document(text), random.Random(len(text))
-    return [_outcome_of(text, document, replace(edit, new=_new_word(edit, chance))) for edit in _words_of(document)]
+    page, document, chance = PageText(text), read_document(text), random.Random(len(text))
+    return [_outcome_of(page, document, replace(edit, new=_new_word(edit, chance))) for edit in _words_of(document)]
 
 
 def _new_word(edit: WordEdit, chance: random.Random) -> str:
@@ -128,15 +129,15 @@ def _words_of(node: Node, is_in_cell: bool = False) -> Iterator[WordEdit]:
         yield from _words_of(child, is_in_cell or node["type"] == "tableRow")
 
 
-def _outcome_of(text: str, document: Node, edit: WordEdit) -> Outcome:
-    before, old = edit.node["text"], edit.old
+def _outcome_of(page: PageText, document: Node, edit: WordEdit) -> Outcome:
+    text, before, old = page.text, edit.node["text"], edit.old
     edit.node["text"] = before[: edit.start] + edit.new + before[edit.end :]
     expected = deepcopy(document)
     edit.node["text"] = before
     try:
-        result = render(PageText(text), frozenset(["content"]), replace(_VIEWS, content=expected), "Page").text
+        result = render(page, frozenset(["content"]), replace(_VIEWS, content=expected), "Page").text
     except Damaged as refusal:
-        verdict = "refused" if _can_be_word_alone(text, edit, expected) else "impossible"
+        verdict = "refused" if _can_be_word_alone(page, edit, expected) else "impossible"
         return Outcome(verdict, f"{old!r} → {edit.new!r}: {refusal}")
     compared = [_BLANKS.sub(" ", each) if edit.is_in_cell else each for each in (text, result)]
     removed, added = _difference(*compared)
@@ -144,7 +145,7 @@ def _outcome_of(text: str, document: Node, edit: WordEdit) -> Outcome:
         html.unescape(removed) in old and added.strip(" ") in edit.new
     ):
         return Outcome("exact")
-    verdict = "wider" if _can_be_word_alone(text, edit, expected) else "impossible"
+    verdict = "wider" if _can_be_word_alone(page, edit, expected) else "impossible"
     return Outcome(verdict, f"{old!r} → {edit.new!r}: {shortened(removed)} → {shortened(added)}")
 
 
@@ -159,11 +160,12 @@ def _is_word_alone(text: str, result: str, edit: WordEdit) -> bool:
     )
 
 
-def _can_be_word_alone(text: str, edit: WordEdit, expected: Node) -> bool:
+def _can_be_word_alone(page: PageText, edit: WordEdit, expected: Node) -> bool:
     """Whether the new word in the place of some old one makes the *expected* document."""
-    places = (match.span() for match in re.finditer(re.escape(edit.old), text))
-    results = (text[:start] + edit.new + text[end:] for start, end in places)
-    return any(fingerprint(normalize(read_document(result))) == fingerprint(normalize(expected)) for result in results)
+    places = (match.span() for match in re.finditer(re.escape(edit.old), page.text))
+    results = (page.text[:start] + edit.new + page.text[end:] for start, end in places)
+    documents = (read_document(result, page.dialect) for result in results)
+    return any(fingerprint(normalize(document)) == fingerprint(normalize(expected)) for document in documents)
 
 
 def _difference(old: str, new: str) -> Sequence[str]:
