@@ -32,7 +32,7 @@ from mirrord.sync.timing import Backoff, pause, run_some_at_once, run_together
 log = logging.getLogger(__name__)
 
 OPENED_TOGETHER = 8  # mirrors that are opened at the same time: each waits for the disk and for Postgres
-MAX_CONNECTIONS = 8  # at most; a single mirror uses three
+MAX_CONNECTIONS = 8  # at most, one of them for leases; a single mirror uses three
 BEAT_SECONDS = 3.0  # seconds between equal heartbeats
 
 
@@ -73,7 +73,7 @@ class Daemon(MirrorReports):
         with Lock(self.config.mirror):
             await self._start_postgres()
             try:
-                async with Database(self.postgres.working_dsn, size=MAX_CONNECTIONS) as database:
+                async with Database(self.postgres.working_dsn, size=MAX_CONNECTIONS, keeps_urgent=True) as database:
                     await self._serve(database, fill)
             finally:
                 self._parts.workers.terminate()

@@ -88,7 +88,8 @@ class EngineProcess(Daemon):
         try:
             await self._retry_while_unavailable(self.postgres.log_in)
             self.reached.set()
-            async with Database(self.postgres.working_dsn, size=self.place.connections) as database:
+            size = self.place.connections + 1  # one for leases and claims
+            async with Database(self.postgres.working_dsn, size=size, keeps_urgent=True) as database:
                 await self._serve(database, fill)
         finally:
             self._parts.workers.terminate()

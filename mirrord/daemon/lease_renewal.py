@@ -16,7 +16,7 @@ from mirrord.telemetry import engine_reports
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS_PER_MIRROR = 0.003  # seconds at least between two heartbeats, for each mirror
+BEAT_SECONDS_PER_MIRROR = 0.01  # seconds at least between two heartbeats, for each mirror
 
 
 class MirrorRows:

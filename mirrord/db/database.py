@@ -205,16 +205,20 @@ class Database:
     """
     A pool of connections that act as one role.
 
-    checked: replace connections that broke while idle before use. Not for the engine: a failure tells it that the
-    next connection may reach another server.
+    size: its connections at most. keeps_urgent: one of them is for what is urgent, which would otherwise wait behind
+    the first transactions of a thousand tenants. checked: replace connections that broke while idle before use. Not
+    for the engine: a failure tells it that the next connection may reach another server.
     """
 
-    def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
+    def __init__(
+        self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False, keeps_urgent: bool = False
+    ) -> None:
         self.dsn = acting_dsn(dsn, role)
         self.break_count = 0  # counts possibly broken connections: the next may reach another server
         self.is_cluster = False  # known once a connection was made
         self._lock_waits = LockWaits(size)
-        self._places = Places(size, POOL_TIMEOUT_SECONDS)
+        self._places = Places(size - keeps_urgent, POOL_TIMEOUT_SECONDS)
+        self._urgent_places = Places(1, POOL_TIMEOUT_SECONDS) if keeps_urgent else self._places
         self.written_rows = 0  # rows since the last check of the planner's statistics, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
@@ -248,16 +252,21 @@ class Database:
             await self.pool.check()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    async def connection(self, *, urgent: bool = False) -> AsyncIterator[Connection]:
         """One transaction without a tenant: for tenant, tenant_clock and mirror, whose rows the daemon sees all."""
-        async with self.autocommit() as connection, connection.transaction():
+        async with self.autocommit(urgent=urgent) as connection, connection.transaction():
             yield connection
 
     @asynccontextmanager
-    async def autocommit(self) -> AsyncIterator[Connection]:
-        """An autocommit connection without a tenant: one round trip per statement instead of three."""
+    async def autocommit(self, *, urgent: bool = False) -> AsyncIterator[Connection]:
+        """
+        An autocommit connection without a tenant: one round trip per statement instead of three.
+
+        urgent: it waits for no transactions, for what others take for ended if it comes late.
+        """
         with translate_errors(), self._count_breaks():
-            async with self._places.take(), self.pool.connection() as connection:
+            places = self._urgent_places if urgent else self._places
+            async with places.take(), self.pool.connection() as connection:
                 yield connection
 
     @asynccontextmanager

@@ -111,7 +111,7 @@ async def renew_leases(
     states: the changed states of mirrors, as JSON. acknowledged: the seq up to which a mirror has every change.
     """
     mirrors = [lease.mirror for lease in leases]
-    async with database.autocommit() as connection:
+    async with database.autocommit(urgent=True) as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror AS m SET expires_at = statement_timestamp() + make_interval(secs => %s), "
             "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "

@@ -34,7 +34,7 @@ class PoolState:
 
 async def renew_membership(database: Database, member: PoolMember) -> PoolState:
     """Renew the row of *member*, made if it is missing; returns the pool as of then."""
-    async with database.connection() as connection:
+    async with database.connection(urgent=True) as connection:
         await connection.execute(
             "INSERT INTO mirrord.engine_process (pool, name, expires_at) "
             "VALUES (%s, %s, clock_timestamp() + make_interval(secs => %s)) "

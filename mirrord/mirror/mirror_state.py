@@ -22,6 +22,11 @@ from mirrord.mirror.write.journal import PRIVATE_MODE
 
 STATE_PATH = f"{STATE_DIRECTORY}/state.db"
 
+# Of 4 KiB. With three or more SQLite takes memory for twenty at once, for each of a thousand trees.
+CACHE_PAGES = 2
+MANY_ROWS_CACHE_PAGES = 500
+MANY_ROWS = 100  # files that are stored together, from which on the larger cache pays
+
 _VERSION = 1
 # Younger than version 1, so that files of earlier programs lack them.
 _UNRECORDED_TABLES = """
@@ -111,10 +116,11 @@ class State:
     def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
         """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""
         rows = [_seen_row(path, cached) for path, cached in changed.items()]
+        cache_pages = MANY_ROWS_CACHE_PAGES if len(rows) >= MANY_ROWS else CACHE_PAGES
 
         def store() -> None:
             self._last_stored, removed_rows = None, [(path,) for path in removed]
-            with _transaction(self._database) as database:
+            with _cache_of(self._database, cache_pages), _transaction(self._database) as database:
                 database.executemany(_STORE_SEEN, rows)
                 database.executemany("DELETE FROM seen WHERE path = ?", removed_rows)
             if len(changed) == 1 and not removed_rows:
@@ -277,6 +283,26 @@ def _prepare(database: sqlite3.Connection) -> None:
         database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     database.executescript(_UNRECORDED_TABLES)
     database.execute("SELECT count(*) FROM counter")
+    _set_cache(database, CACHE_PAGES)
+
+
+@contextmanager
+def _cache_of(database: sqlite3.Connection, pages: int) -> Iterator[None]:
+    """Let SQLite keep so many pages in memory within the block."""
+    if pages == CACHE_PAGES:
+        yield
+        return
+    database.execute(f"PRAGMA cache_size = {pages}")
+    try:
+        yield
+    finally:
+        _set_cache(database, CACHE_PAGES)
+
+
+def _set_cache(database: sqlite3.Connection, pages: int) -> None:
+    """Let SQLite keep so many pages in memory from now on, and give back what it has beyond that."""
+    database.execute(f"PRAGMA cache_size = {pages}")
+    database.execute("PRAGMA shrink_memory")
 
 
 @contextmanager

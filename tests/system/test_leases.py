@@ -18,9 +18,10 @@ from mirrord.config import Config
 from mirrord.db import mirror_leases
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.database import Database
+from mirrord.db.tenant_rows import ensure_tenant
 from mirrord.documents.derivation_schedule import follow_batch
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
-from mirrord.domain.entry import TenantId
+from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Locked
 from mirrord.sync import handshake as root_module
@@ -300,3 +301,13 @@ async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_le
         async with database.transaction(sides.tenant, lease):
             pass
     assert await mirror_leases.renew_leases(database, [lease, new_lease]) == {lease.mirror}
+
+
+async def test_leases_are_renewed_at_once_while_every_transaction_waits_for_its_turn(fresh_dsn: str) -> None:
+    async with Database(fresh_dsn, size=3, keeps_urgent=True) as database, contextlib.AsyncExitStack() as busy:
+        tenant = await ensure_tenant(database, "busy")
+        mirror, place = MirrorId(new_id()), ("host", "/root")
+        lease = await mirror_leases.acquire_lease(database, tenant, mirror, "holder", root_locked=True, place=place)
+        for _ in range(2):
+            await busy.enter_async_context(database.autocommit())
+        assert await mirror_leases.renew_leases(database, [lease]) == {lease.mirror}

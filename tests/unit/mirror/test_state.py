@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from mirrord.mirror import mirror_state
 from mirrord.mirror.mirror_state import CachedStat, State
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
+from tests.house import ROOT
 
 HUGE = (1 << 64) - 1
 
@@ -166,3 +169,46 @@ def test_numbers_of_64_bits_fit_into_the_database(number: int) -> None:
 
 def test_a_stat_has_the_fields_seen_compares() -> None:
     assert Stat._fields[:5] == CachedStat._fields[:5]
+
+
+MEMORY_OF_MANY = """
+import sys
+from pathlib import Path
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.tree.tenant_tree import Tree
+from tests.unit.mirror.test_state import some
+
+def anonymous_kib():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+
+trees = [Tree(root) for root in sorted(Path(sys.argv[1]).iterdir())]
+State(trees[0]).close()  # what the process loads for the first one
+before = anonymous_kib()
+states = [State(tree) for tree in trees]
+for state in states:
+    state.store({f"Page {number}.md": some(number) for number in range(3)})
+    state.set("ack", "1")
+    assert len(state.load()) == 3
+print((anonymous_kib() - before) / len(states))
+"""
+MANY_TREES = 100
+MAX_KIB = 90  # 130 with the cache that SQLite takes by itself
+
+
+def test_an_open_state_holds_little_memory_because_a_daemon_has_a_thousand(tmp_path: Path) -> None:
+    for number in range(MANY_TREES):
+        (tmp_path / f"tree-{number}").mkdir()
+    completed = subprocess.run(
+        [sys.executable, "-c", MEMORY_OF_MANY, str(tmp_path)], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert float(completed.stdout) < MAX_KIB
+
+
+def test_many_files_are_stored_at_once_and_few_after_them(tree: Tree) -> None:
+    opened, many = State(tree), {f"{number}.md": some(number) for number in range(5_000)}
+    opened.store(many)
+    opened.store({"0.md": many["1.md"]}, ["2.md"])
+    expected = {**many, "0.md": many["1.md"]}
+    del expected["2.md"]
+    assert opened.load() == expected
+    opened.close()
