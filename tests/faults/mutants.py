@@ -187,6 +187,62 @@ MUTANTS = (
         '{"alt": []})\n    if foreign_inline',
         "tests/unit/codec/test_foreign_syntax.py",
     ),
+    Mutant(
+        "a pair of tags in or around a link is a second link",
+        "markdown/inline/html_tags.py",
+        "if token.type in _LINKING_TOKENS or links or level < 0:",
+        "if level < 0:",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "a pair of tags counts across other tags",
+        "markdown/inline/html_tags.py",
+        "level += token.nesting + (index in self.opening) - (index in self.closing)",
+        "level += token.nesting",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "raw tags of links in a document of before are no links",
+        "markdown/schema/normal_form.py",
+        "_split_outer_space(join_anchors(content))",
+        "_split_outer_space(content)",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "a link of tags may run a script",
+        "markdown/schema/anchor_tags.py",
+        "return bool(href) and not is_template and not is_script(href)",
+        "return bool(href) and not is_template",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "a blank line ends an expression of MDX",
+        "markdown/parser/foreign_syntax.py",
+        "[_measure_statement, _measure_mdx]",
+        "[_measure_statement]",
+        "tests/unit/web/test_document_html.py",
+    ),
+    Mutant(
+        "braces in comments and texts of MDX count",
+        "markdown/parser/mdx_lines.py",
+        """_IN_BRACES.search(text, at, limit):""",
+        """re.compile("[{}]").search(text, at, limit):""",
+        "tests/unit/codec/test_foreign_syntax.py",
+    ),
+    Mutant(
+        "a new column has all cells of its table written again",
+        "markdown/write/item_merge.py",
+        "places = _places_of_cells(old_cells, bare) if",
+        "places = dict[int, int]() if",
+        "tests/unit/codec/test_structural_edits.py",
+    ),
+    Mutant(
+        "rows whose normal forms are known lose the alignment of their columns",
+        "markdown/schema/block.py",
+        'result["content"] = align_rows(content) if node["type"] == "table" else content',
+        'result["content"] = content',
+        "tests/unit/codec/test_block_meanings.py",
+    ),
 )
 
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`
