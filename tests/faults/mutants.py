@@ -216,6 +216,13 @@ MUTANTS = (
         "tests/unit/codec/test_anchors.py",
     ),
     Mutant(
+        "what is between the tags of a link gets their emphasis",
+        "markdown/schema/anchor_tags.py",
+        """(node.get("marks") or [])[: len(marks)] != marks""",
+        """len(marks) < 0""",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
         "a blank line ends an expression of MDX",
         "markdown/parser/foreign_syntax.py",
         "[_measure_statement, _measure_mdx]",

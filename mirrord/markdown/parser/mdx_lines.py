@@ -13,9 +13,10 @@ _LONGEST = 50_000  # characters of an expression or a tag
 _SEARCHED = "mdx_searched"  # in `env` of the parser: the number of characters that were searched without an end
 _TIMES_SEARCHED = 8  # of the length of a page, the most that is searched without an end
 _BEGINNING = re.compile(r"\{|<[A-Z][\w.]*(?=[\s/>{])")
-_IN_BRACES = re.compile(r"""/\*|[{}`]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
+_IN_BRACES = re.compile(r"""/\*|[{}`"']""")
 _IN_TAG = re.compile(r"""[{<>]|\n[ \t]*\n|"[^"]*"|'[^']*'""")
-_END_OF_TEMPLATE = re.compile(r"(?:[^`\\]|\\.)*+`", re.DOTALL)
+_QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.)*+({quote})?") for quote in "\"'"}
+_ENDS = {"/*": re.compile(r".*?\*/", re.DOTALL), "`": re.compile(r"(?:[^`\\]|\\.)*+`", re.DOTALL)}
 _BEHIND_TAG = re.compile(r"(?:[^\n]*>)?[ \t]*(?:\n|\Z)")
 _BEHIND_BRACES = re.compile(r"[ \t]*(?:\n|\Z)")
 
@@ -42,23 +43,36 @@ def end_line_of_mdx(state: StateBlock, start: int, end: int) -> int:
 def _end_of_braces(text: str, start: int, limit: int) -> int | None:
     """The position behind the brace that closes the one at *start*; None: there is none before *limit*."""
     depth, at = 0, start
+    unclosed: dict[str, int] = {}  # how far there is no end of a text with this quote
     while piece := _IN_BRACES.search(text, at, limit):
-        at = piece.end()
-        if piece.group() == "/*":
-            closing = text.find("*/", at, limit)
-            if closing < 0:
-                return None
-            at = closing + 2
-        elif piece.group() == "`":
-            template = _END_OF_TEMPLATE.match(text, at, limit)
-            if template is None:
-                return None
-            at = template.end()
-        elif piece.group() in "{}":
-            depth += 1 if piece.group() == "{" else -1
+        at, sign = piece.end(), piece.group()
+        if sign in "{}":
+            depth += 1 if sign == "{" else -1
             if not depth:
                 return at
+        elif sign in _QUOTED:
+            at = _behind_quoted(text, sign, at, limit, unclosed)
+        else:
+            closing = _ENDS[sign].match(text, at, limit)
+            if closing is None:
+                return None
+            at = closing.end()
     return None
+
+
+def _behind_quoted(text: str, quote: str, at: int, limit: int, unclosed: dict[str, int]) -> int:
+    """
+    The position behind the text that *quote* before *at* opens; *at*: it has no end on its line.
+
+    unclosed: how far that is known of each quote, so that a line is searched once.
+    """
+    if at <= unclosed.get(quote, 0):
+        return at
+    quoted = _QUOTED[quote].match(text, at, limit)
+    if quoted is not None and quoted[1]:
+        return quoted.end()
+    unclosed[quote] = quoted.end() if quoted is not None else at
+    return at
 
 
 def _end_of_tag(text: str, start: int, limit: int) -> int | None:

@@ -71,7 +71,7 @@ def _linked(opening: Node, inner: Sequence[Node], closing: Node) -> list[Node]:
     marks = opening.get("marks") or []
     if mark is None or (closing.get("marks") or []) != marks or any(map(_is_linking, [opening, *inner])):
         return []
-    if not any(map(_is_something, inner)):
+    if not any(map(_is_something, inner)) or any((node.get("marks") or [])[: len(marks)] != marks for node in inner):
         return []
     return [{**node, "marks": [*marks, mark, *(node.get("marks") or [])[len(marks) :]]} for node in inner]
 

@@ -1,5 +1,7 @@
 """Links that are HTML tags: read as links, and left as they are written."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +106,27 @@ def test_of_links_in_or_beside_links_one_is_read(body: str, linked: set[str]) ->
 
     assert {node.get("text") or node["attrs"]["raw"] for node in nodes} == linked
     assert splice_document(body, read_document(body), "\n") == body
+
+
+@pytest.mark.parametrize(
+    ("tags", "inner"),
+    [(["bold"], ["italic"]), (["bold"], []), (["italic"], ["bold", "italic"]), (["bold", "italic"], ["bold"])],
+)
+def test_the_marks_of_tags_replace_none_of_what_is_between(tags: list[str], inner: list[str]) -> None:
+    def raw(tag: str) -> Node:
+        return {"type": "rawInline", "attrs": {"raw": tag}, "marks": [Mark(type=name) for name in tags]}
+
+    text = text_node("b", [Mark(type=name) for name in inner])
+    content = normalize(page(raw('<a href="a.md">'), text, raw("</a>")))["content"][0]["content"]
+
+    assert [[mark["type"] for mark in node.get("marks", [])] for node in content if node.get("text") == "b"] == [inner]
+
+
+def test_an_edit_beside_emphasized_tags_leaves_the_emphasis_between_them() -> None:
+    body = '**<a href="a.md">** *b* **</a>** seven\n'
+    edited = json.loads(json.dumps(read_document(body)).replace("seven", "eight"))
+
+    assert splice_document(body, edited, "\n") == body.replace("seven", "eight")
 
 
 def test_tags_are_elements_where_a_page_is_mdx() -> None:

@@ -136,6 +136,16 @@ def test_unclosed_syntax_takes_no_quadratic_time(dialect: Dialect) -> None:
     assert time.process_time() - start < 20
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_escaped_quotes_of_mdx_without_an_end_take_no_quadratic_time(quote: str) -> None:
+    line = f"{{ {quote}" + f"\\{quote}" * 24_000 + "\n\n"
+    start = time.process_time()
+
+    read_document(line * 4, Dialect.ASTRO)
+
+    assert time.process_time() - start < 6  # generous: it takes a tenth of that, and took half a minute
+
+
 @pytest.mark.parametrize(
     ("paths", "dialect"),
     [
