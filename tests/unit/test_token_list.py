@@ -8,6 +8,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
+from mirrord.auth import token_list
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, verify_token
 from mirrord.auth.token_list import TokenDesk, TokenOrder, check_actor_name, expiry_after, note_end
@@ -75,6 +76,21 @@ def test_what_is_long_over_leaves_the_list_and_damaged_lines_end_nothing(desk: T
 
     assert [token.id for token in desk.list_all()] == [valid.id]
     assert not (directory / f"{over.id}.json").exists()
+
+
+def test_tokens_that_are_over_leave_a_full_list_for_new_ones(desk: TokenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_list, "MAX_LISTED", 3)
+    desk.make(TokenOrder("hourly", Rights(), "ada", datetime.now(UTC) - timedelta(hours=1)))
+    _, ended = desk.make(ORDER)
+    desk.revoke(ended.id, "ada")
+    working = [desk.make(ORDER)[1].id for _ in range(3)]
+
+    assert sorted(token.id for token in desk.list_all()) == sorted(working)
+    with pytest.raises(UserError, match="End one"):
+        desk.make(ORDER)
+    assert len(desk.list_all()) == 3
+    desk.revoke(working[0], "ada")
+    assert desk.make(ORDER)[1] in desk.list_all()
 
 
 def test_a_note_about_an_unknown_token_makes_none(desk: TokenDesk) -> None:
