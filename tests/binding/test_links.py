@@ -128,6 +128,17 @@ def test_a_link_that_a_person_writes_is_an_address_in_the_app(notes: BoundWorld)
     assert notes.status()["problems"] == []
 
 
+def test_a_link_to_what_no_file_can_be_keeps_no_edit_from_the_app(notes: BoundWorld) -> None:
+    add_note(notes, 1, "Start", "S.\n")
+    text = notes.await_text("Start.md", "S.")
+    notes.mirrord.file("Start.md").write_text(text.replace("S.", "[none](a%00b.md)."))
+    notes.mirrord.file("New.md").write_text("[none](a%00b.md)\n")
+    await_note(notes, 1, "[none](a%00b.md).\n")
+    await_note(notes, 100, "[none](a%00b.md)\n")
+    notes.await_rest()
+    assert notes.status()["problems"] == []
+
+
 def test_a_new_page_links_to_the_app_and_the_app_to_it(notes: BoundWorld) -> None:
     add_note(notes, 1, "Beans", "B.\n")
     notes.await_text("Beans.md", "B.")

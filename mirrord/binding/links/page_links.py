@@ -190,6 +190,8 @@ def _directory_of(steps: Mapping[EntryId, PageSteps], entry: EntryId, parent: En
 
 def _possible_keys(target: str, directory: Path) -> Iterable[Sequence[str]]:
     """The keys of the names that *target* may lead to: from the page, else from the root."""
+    if "\0" in target:  # no name has it, and Postgres takes no text with it
+        return
     starts: list[Path] = [()] if target.startswith("/") or not directory else [directory, ()]
     for start in starts:
         if target.strip() and (steps := follow_path(start, target.strip())):
