@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0  # seconds until a tenant that could not be opened is tried again
 LISTEN_SECONDS = 0.5  # seconds at least between two starts to listen, because the mirrors changed
 MEASURE_SECONDS = 2.0  # seconds between two stores of the measurements
-MIN_CONNECTIONS, CONNECTIONS_OF_ALL = 2, 30  # connections of one process at least, of all together at most
+MIN_CONNECTIONS, CONNECTIONS_OF_ALL = 2, 30  # of one process at least, of all at most, but for one of each process
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class ProcessPlace:
 
     @property
     def connections(self) -> int:
-        """Its share of the connections to Postgres."""
-        return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, CONNECTIONS_OF_ALL // self.count))
+        """Its share of the connections to Postgres, and one for leases and claims."""
+        return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, CONNECTIONS_OF_ALL // self.count)) + 1
 
 
 @dataclass(slots=True)
@@ -88,8 +88,8 @@ class EngineProcess(Daemon):
         try:
             await self._retry_while_unavailable(self.postgres.log_in)
             self.reached.set()
-            size = self.place.connections + 1  # one for leases and claims
-            async with Database(self.postgres.working_dsn, size=size, keeps_urgent=True) as database:
+            size, dsn = self.place.connections, self.postgres.working_dsn
+            async with Database(dsn, size=size, keeps_urgent=True) as database:
                 await self._serve(database, fill)
         finally:
             self._parts.workers.terminate()

@@ -13,6 +13,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from mirrord.config_settings import MAX_PROCESSES
+from mirrord.daemon.engine_process import ProcessPlace
 from mirrord.db.server import server_launch
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.server.server_files import Postmaster
@@ -87,7 +89,14 @@ def test_it_listens_on_a_private_socket_only(embedded: EmbeddedPostgres) -> None
 def test_it_is_modest_and_durable(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     settings = {name: ask(embedded, f"SHOW {name}") for name in ("fsync", "jit", "max_connections", "autovacuum")}
-    assert settings == {"fsync": "on", "jit": "off", "max_connections": "50", "autovacuum": "on"}
+    assert settings == {"fsync": "on", "jit": "off", "max_connections": "60", "autovacuum": "on"}
+
+
+def test_it_has_connections_for_ten_processes_and_for_others(embedded: EmbeddedPostgres) -> None:
+    embedded.start()
+    of_process = ProcessPlace(1, MAX_PROCESSES).connections + 1  # it listens with one
+    reserved = int(str(ask(embedded, "SHOW superuser_reserved_connections")))
+    assert MAX_PROCESSES * of_process <= int(str(ask(embedded, "SHOW max_connections"))) - reserved - 5
 
 
 def test_its_log_never_shows_what_an_app_wrote(embedded: EmbeddedPostgres) -> None:

@@ -44,7 +44,7 @@ _NEW_CLUSTER_PREFIX = ".pg-new-"  # prefix of a cluster in preparation
 
 # Written to postgresql.conf when the cluster is created, so that users can change them there.
 _SETTINGS = {
-    "max_connections": "50",
+    "max_connections": "60",
     "shared_buffers": "64MB",
     "max_wal_size": "256MB",  # limits the replay of a recovery
     "min_wal_size": "32MB",
