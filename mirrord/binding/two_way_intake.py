@@ -230,9 +230,8 @@ class TwoWayIntake(Intake):
 
     async def _app_form(self, act: TwoWayAct, row: AppRow, page: PageSide, ancestor: PageSide | None) -> AppForm:
         """The page and its ancestor with addresses of the app in place of links to files."""
-        is_base = ancestor is not None and ancestor.text is not page.text  # else the version of the base is gone
         entry = self.state.entry_of(self.binding.id, row.external_id)
-        is_row_unchanged = act is TwoWayAct.WRITE_BACK and is_base
+        is_row_unchanged = act is TwoWayAct.WRITE_BACK
         return await self._links.app_form(row, entry, page, ancestor, is_row_unchanged=is_row_unchanged)
 
     async def _load_ancestor(self, act: TwoWayAct, subject: Subject, page: PageState) -> PageSide | None:

@@ -162,6 +162,30 @@ def test_a_link_to_a_page_that_is_gone_is_kept_in_the_app(notes: BoundWorld) -> 
     await_note(notes, 2, "See [beans](/pages/1).\n\nEdited.\n")
 
 
+def test_an_address_is_kept_where_the_agreed_text_is_gone_from_the_history(notes: BoundWorld) -> None:
+    for number in range(4, 9):
+        add_note(notes, number, f"Stays {number}", "S.\n")
+    add_note(notes, 1, "Beans", "B.\n")
+    add_note(notes, 2, "Start", "See [beans](/pages/1).\n\nOther.\n")
+    text = notes.await_text("Start.md", "[beans](Beans.md)")
+    notes.await_text("Stays 8.md", "S.")
+    notes.app.connection.execute("UPDATE kb.notes SET deleted = true WHERE id = 1")
+    notes.await_absence("Beans.md")
+    notes.await_rest()
+    notes.bind("pause", "kb")
+    notes.admin.execute("SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant")
+    notes.admin.execute(
+        "UPDATE mirrord.page_revision AS r SET markdown = NULL FROM mirrord.page AS p "
+        "WHERE p.name = 'Start' AND (r.tenant_id, r.page_id) = (p.tenant_id, p.id)"
+    )
+    notes.mirrord.file("Start.md").write_text(text.replace("Other.", "Edited."))
+    notes.mirrord.flush()
+    notes.bind("resume", "kb")
+    eventually(lambda: notes.status()["problems"], "the link without a page is listed")
+    assert "means no page of the app any more" in str(notes.status()["problems"])
+    assert body_of(notes, 2) == "See [beans](/pages/1).\n\nOther.\n"
+
+
 def test_both_sides_change_a_page_with_links(notes: BoundWorld) -> None:
     add_note(notes, 1, "Beans", "B.\n")
     add_note(notes, 2, "Start", "See [beans](/pages/1).\n\nMiddle.\n\nLast.\n")

@@ -97,7 +97,8 @@ class PageLinks:
         """
         A page and its *ancestor* with addresses. row: None: the page has none yet.
 
-        is_row_unchanged: *ancestor* says what *row* does, so that each of its links is one of the app.
+        is_row_unchanged: *ancestor* says what *row* does, so that each of its links is one of the app; unless it is
+        *page*, because what both agreed on is gone from the history.
 
         Raises:
             Damaged: an edit of the page would take addresses of other pages out of the app.
@@ -110,7 +111,7 @@ class PageLinks:
         if ancestor is not None:
             former = await self._targets_in(ancestor.text)
             of_ancestor = await self._addresses_at(former.ordered, entry, ancestor.parent)
-            if is_row_unchanged:
+            if is_row_unchanged and ancestor.text is not page.text:
                 of_ancestor = {**of_ancestor, **pair_addresses(former, body, rules)}
             ancestor = replace(ancestor, text=await self._with_addresses(ancestor.text, of_ancestor, body.literal))
             after = await self._targets_in(ancestor.text)
