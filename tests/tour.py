@@ -67,7 +67,7 @@ class Tour:
         """Open a view, and wait until it shows what it is about."""
         await self.person.page.goto(f"{self.person.url}/t/{self.mirrord.tenant}/{view}")
         await ready(self.person)
-        await expect(self.person.page.locator(".waiting")).to_have_count(0, timeout=PATIENCE)
+        await expect(self.person.page.locator(".waiting").filter(visible=True)).to_have_count(0, timeout=PATIENCE)
 
     async def open(self, path: str) -> None:
         """Open a page of the vault."""
@@ -195,7 +195,8 @@ async def describe(tour: Tour) -> None:
     await page.keyboard.press("Escape")
     await tour.button("Move to…").click()
     await page.get_by_role("searchbox", name="Find a page or folder").fill(tour.word)
-    await expect(page.get_by_role("dialog").get_by_role("button").nth(2)).to_be_visible(timeout=PATIENCE)
+    place = page.get_by_role("dialog").get_by_role("button").first
+    await expect(place).to_contain_text(tour.word, ignore_case=True, timeout=PATIENCE)
     await tour.shoot("dialog-move")
     await tour.button("Cancel").click()
 
@@ -250,7 +251,10 @@ async def operate(tour: Tour) -> None:
     save(tour.mirrord.file("Broken.md"), "---\ntitle: [oops\n---\ntext\n")
     for view in ("status", "review", "attention"):
         await tour.look_at(view)
-        if view != "review":
+        if view == "review":
+            await page.locator(".changed summary").first.click()
+            await expect(page.locator(".changed .entry").first).to_be_visible(timeout=PATIENCE)
+        else:
             await expect(page.get_by_text("Broken.md").first).to_be_visible(timeout=PATIENCE)
         await tour.shoot(view)
 

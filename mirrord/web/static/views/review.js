@@ -131,7 +131,7 @@ function whatChanged(one) {
     inside.replaceChildren(...entries.map(entryOf), further ? make("p", { class: "hint" }, REVIEW.further(further)) : "");
   };
   const details = make("details", { class: "changed" }, make("summary", { "aria-label": REVIEW.changedBy(one.title) }, REVIEW.changed), inside);
-  details.addEventListener("toggle", () => details.open && trying(load), { once: true });
+  details.addEventListener("toggle", () => details.open && inside.querySelector(":scope > .waiting") && trying(load)); // again after a failure
   return details;
 }
 
