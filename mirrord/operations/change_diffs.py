@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from mirrord.db.content import undo_rows
+from mirrord.db.content.undo_rows import Chosen
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.history_rule import describe_removal
@@ -50,7 +51,31 @@ class ChangedEntry:
 
 async def load_changed(connection: Connection, tenant: TenantId, change_set: UUID) -> list[ChangedEntry]:
     """The entries of a change set, those first that it created."""
+    return await _load_entries(connection, tenant, await undo_rows.load_of_change_set(connection, tenant, change_set))
+
+
+async def load_first_changed(
+    connection: Connection, tenant: TenantId, change_set: UUID, limit: int
+) -> tuple[list[ChangedEntry], int]:
+    """As above, but of at most *limit* entries, as their texts take memory; and the number of the others."""
     chosen = await undo_rows.load_of_change_set(connection, tenant, change_set)
+    first = _first_of(chosen, limit)
+    return await _load_entries(connection, tenant, first), _count_entries(chosen) - _count_entries(first)
+
+
+def _first_of(chosen: Chosen, limit: int) -> Chosen:
+    first: dict[str, dict[EntryId, set[int]]] = {}
+    for table, versions in chosen.items():
+        if (room := limit - _count_entries(first)) > 0:
+            first[table] = dict(sorted(versions.items())[:room])
+    return first
+
+
+def _count_entries(chosen: Chosen) -> int:
+    return sum(map(len, chosen.values()))
+
+
+async def _load_entries(connection: Connection, tenant: TenantId, chosen: Chosen) -> list[ChangedEntry]:
     changed = [changed_entry(history) for history in await load_histories(connection, tenant, chosen)]
     return sorted(changed, key=lambda entry: (entry.changes, entry.name))
 

@@ -122,11 +122,12 @@ async def show_change(request: Request) -> Response:
     visit = await visit_of(request)
     change_set = UUID(str(entry_of(request.path_params["change_set"])))
     async with visit.read_transaction() as connection:
-        changed = await change_diffs.load_changed(connection, TenantId(visit.tenant), change_set)
+        tenant = TenantId(visit.tenant)
+        changed, further = await change_diffs.load_first_changed(connection, tenant, change_set, _MAX_SHOWN)
     if not changed:
         raise not_found()
-    entries = await run_in_thread(_changed_facts, changed[:_MAX_SHOWN])
-    return json_response({"entries": entries, "further": len(changed) - len(entries)})
+    entries = await run_in_thread(_changed_facts, changed)
+    return json_response({"entries": entries, "further": further})
 
 
 async def preview_undo_of(request: Request) -> Response:

@@ -13,6 +13,7 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Refused, UserError
 from mirrord.operations import undo_plan
+from mirrord.operations.change_diffs import load_changed, load_first_changed
 from mirrord.operations.undo import UndoOutcome, UndoRequest, preview_undo, undo
 from tests.support.change_sets import AGENT, Work
 from tests.support.commands import commands
@@ -159,6 +160,20 @@ async def test_a_preview_writes_nothing(database: Database, tenant: TenantId, wo
     await work.settle()
     assert (preview.change_set, work.state()) == (None, before)
     assert preview.steps
+
+
+async def test_of_a_large_change_set_a_part_is_loaded(database: Database, tenant: TenantId, work: Work) -> None:
+    async with work.changing() as change_set:
+        _do_everything(work.mirror)
+
+    async with database.transaction(tenant) as connection:
+        entries = await load_changed(connection, tenant, change_set)
+        first, further = await load_first_changed(connection, tenant, change_set, len(entries) - 2)
+        all_of_it, others = await load_first_changed(connection, tenant, change_set, len(entries))
+
+    assert {entry.entry for entry in first} < {entry.entry for entry in entries}
+    assert (len(first), further) == (len(entries) - 2, 2)
+    assert (all_of_it, others) == (entries, 0)
 
 
 async def test_what_an_author_did_since_a_moment_is_undone(database: Database, tenant: TenantId, work: Work) -> None:
