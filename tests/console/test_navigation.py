@@ -186,7 +186,13 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     await reader.sees("kept for later")
     await reader.context.set_offline(False)
     assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is not None
-    await reader.page.route("**/sign-out", lambda route: route.fulfill(json={"href": "/static/"}))
+
+    async def sign_out_while_a_page_is_read(route: Route) -> None:
+        await reader.page.evaluate("address => fetch(address).then(() => null)", f"/t/console/api/pages/{id}")
+        await asyncio.wait_for(reader.page.evaluate(KEPT, f"/t/console/api/pages/{id}"), PATIENCE / 1000)
+        await route.fulfill(json={"href": "/static/"})
+
+    await reader.page.route("**/sign-out", sign_out_while_a_page_is_read)
     await reader.page.get_by_role("button", name="Sign out").click()
     await reader.page.wait_for_url("**/static/")
 

@@ -2,7 +2,7 @@
 import { ask, many } from "./elements/dom.js";
 import { start as startSwitcher } from "./finding/switcher.js";
 import { listenToLinks, startView } from "./navigation/navigation.js";
-import { forgetOffline, readOffline } from "./offline/offline.js";
+import { endOffline, forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
 import { followPeople } from "./page/people.js";
 import { forgetTitles } from "./page/stars.js";
@@ -20,6 +20,7 @@ document.addEventListener("click", async (event) => {
   await forgetOffline();
   forgetTitles();
   const { href } = await send("POST", "/sign-out", {});
+  await endOffline();
   location.assign(href);
 });
 

@@ -22,11 +22,18 @@ const stopped = (worker) =>
     worker.postMessage("forget", [port2]);
   });
 
+const registered = async () => (await navigator.serviceWorker?.getRegistrations().catch(() => [])) ?? [];
+
 /** Remove what the browser keeps of all tenants. */
 export async function forgetOffline() {
-  const registrations = (await navigator.serviceWorker?.getRegistrations().catch(() => [])) ?? [];
-  await Promise.all(registrations.flatMap(({ active }) => (active ? [stopped(active)] : [])));
-  await Promise.all(registrations.map((one) => one.unregister()));
+  const workers = (await registered()).flatMap(({ active }) => active ?? []);
+  await Promise.all(workers.map(stopped));
   const names = (await globalThis.caches?.keys().catch(() => [])) ?? [];
   await Promise.all(names.filter((name) => name.startsWith(CACHES)).map((name) => caches.delete(name)));
+}
+
+/** The same once a person is signed out, for what was read meanwhile; and no worker is left. */
+export async function endOffline() {
+  await forgetOffline();
+  await Promise.all((await registered()).map((one) => one.unregister()));
 }
