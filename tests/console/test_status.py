@@ -1,7 +1,9 @@
 """The views of an operator in a real browser: files with problems, events with their pages, what each author did."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from mirrord.domain.problem_advice import REMEDIES
 from tests.console.conftest import Console, NewPerson
@@ -11,6 +13,10 @@ from tests.support.editors import save
 from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NEWS = """window.dispatchEvent(new CustomEvent("live:attention", {
+  detail: { conflicts: 0, halts: 0, problems: 0, approvals: 0 }
+}))"""
 
 
 async def look_at(reader: Person, view: str) -> None:
@@ -68,9 +74,23 @@ async def test_what_an_agent_changed_is_read_where_it_is_undone(console: Console
     reader = await person()
     await look_at(reader, "review?by=agent+diarist")
     card = reader.page.locator("#content").get_by_role("listitem").filter(has_text="agent diarist").first
-    await card.get_by_text("What changed").click()
+    requested, answering = asyncio.Event(), asyncio.Event()
 
+    async def hold(route: Route) -> None:
+        requested.set()
+        await answering.wait()
+        await route.continue_()
+
+    await expect(card).to_be_visible(timeout=PATIENCE)
+    await reader.page.route("**/api/reviews", hold)
+    await reader.page.evaluate(NEWS)
+    await asyncio.wait_for(requested.wait(), PATIENCE / 1000)
+    await card.get_by_text("What changed").click()
     await expect(card.locator(".removed").filter(has_text="second line")).to_be_visible(timeout=PATIENCE)
+    answering.set()  # the list comes while its changes are read
+    await reader.page.evaluate("fetch('/t/console/api/reviews').then((answer) => answer.json())")
+
+    await expect(card.locator(".removed").filter(has_text="second line")).to_be_visible()
     await expect(card.locator(".added").filter(has_text="third line")).to_be_visible()
     await expect(card.get_by_role("link", name="Annex", exact=True)).to_be_visible()
 

@@ -171,11 +171,12 @@ async function previewUndo(card, one) {
   ].filter(Boolean));
 }
 
-async function show() {
+/** isNews: something was decided elsewhere, which waits while a person reads. */
+async function show(isNews = false) {
   const chosen = new URLSearchParams(location.search).get("change");
   if (chosen) return showOne(chosen);
   const [{ reviews, may_decide }, changes] = await Promise.all([get("reviews"), get("changes")]);
-  if (place.querySelector(".undo")) return { reviews, changes };
+  if (place.querySelector(".undo") || (isNews && isReading())) return { reviews, changes };
   const author = new URLSearchParams(location.search).get("by");
   const isAsked = ({ by }) => !author || actor(by) === author;
   const [waits, changed] = [reviews.filter(isAsked), changes.filter(isAsked)];
@@ -219,7 +220,7 @@ export function start(signal) {
   place = document.getElementById("content");
   get = getFor(signal);
   window.addEventListener("live:attention", () => {
-    if (!isBusy() && !isReading()) void trying(show);
+    if (!isBusy() && !isReading()) void trying(() => show(true));
   }, { signal });
   return trying(show);
 }
