@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -182,7 +182,7 @@ def test_a_token_of_an_operator_is_of_that_tenant_alone(console: Console, operat
     assert issued["token"] not in operator.ask("GET", "/t/demo/api/tokens").text
 
 
-@pytest.mark.parametrize("name", [str(uuid4()), "1", "x' OR true --"])
+@pytest.mark.parametrize("name", ["8b492a45-ff63-4671-8e82-accd835523e2", "1", "x' OR true --"])
 def test_a_change_set_that_the_tenant_does_not_have_shows_nothing(reader: Browser, name: str) -> None:
     assert reader.ask("GET", f"/t/demo/api/changes/{quote(name)}").status == 404
 
