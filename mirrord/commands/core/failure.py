@@ -151,7 +151,7 @@ class containing_errors:  # noqa: N801  (as above)
             case NotADirectoryError() | IsADirectoryError() | FileNotFoundError():
                 raise _path_failure(error) from error
             case Exception():  # one command must not end a process that serves many
-                raise _internal_failure(self._command, error) from error
+                raise _internal_failure(self._command) from error
 
 
 def failure_of(error: MirrordError) -> Failed:
@@ -180,8 +180,9 @@ def failure_of(error: MirrordError) -> Failed:
             return Failed("UNAVAILABLE", "unavailable", sentence, "Try again later; an operator may have to help.")
 
 
-def _internal_failure(command: str, error: Exception) -> Failed:
-    log.error("command_failed", exc_info=error, extra={"command": command})
+def _internal_failure(command: str) -> Failed:
+    """The failure for the error that is being handled, which is logged with its traceback."""
+    log.exception("command_failed", extra={"command": command})
     sentence = f"{command} failed because of an error in mirrord; it is in mirrord's log."
     instruction = "Look whether something changed before you try again."
     return Failed("INTERNAL_ERROR", "unavailable", sentence, instruction)
