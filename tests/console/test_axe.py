@@ -36,7 +36,7 @@ async def test_axe_finds_nothing_in_any_theme_and_width(console: Console, person
     reader = await person(bypass_csp=True)
     await reader.page.goto(f"{console.url}/t/console/{view.format(page=page.id, folder=page.parent_id)}")
     await ready(reader)
-    await expect(reader.page.locator(".waiting")).to_have_count(0, timeout=PATIENCE)
+    await expect(reader.page.locator(".waiting").filter(visible=True)).to_have_count(0, timeout=PATIENCE)
     await reader.page.add_script_tag(path=axe)
     for scheme in ("light", "dark"):
         await reader.page.emulate_media(color_scheme=scheme)

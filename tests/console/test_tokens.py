@@ -30,14 +30,14 @@ async def test_an_agent_works_with_a_token_of_the_console_until_that_is_ended(
     console: Console, browser: Browser
 ) -> None:
     decider = await operator(console, browser)
-    token = await make_token(decider, "gardener", "write")
+    token = await make_token(decider, "pruner", "write")
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token})) as agent:
         await agent.call("create_page", title="By a token", content="text\n")
         eventually(lambda: console.mirrord.page("By a token.md"), "the page of the agent")
-        card = decider.page.locator(".tokens li").filter(has_text="agent gardener")
+        card = decider.page.locator(".tokens li").filter(has_text="agent pruner")
         await expect(card).to_contain_text("may change pages", timeout=PATIENCE)
         assert token not in await card.inner_text()
-        await decider.page.get_by_role("button", name="End the access of gardener").click()
+        await decider.page.get_by_role("button", name="End the access of pruner").click()
         await decider.page.get_by_role("dialog").get_by_role("button", name="End", exact=True).click()
         await expect(card).to_contain_text("ended by", timeout=PATIENCE)
         refusal = await agent.refused("create_page", title="Too late", content="text\n")
@@ -45,7 +45,7 @@ async def test_an_agent_works_with_a_token_of_the_console_until_that_is_ended(
     assert "revoked" in str(refusal)
     await decider.page.reload()
     await expect(card).to_contain_text("ended by", timeout=PATIENCE)
-    await expect(decider.page.get_by_role("button", name="End the access of gardener")).to_have_count(0)
+    await expect(decider.page.get_by_role("button", name="End the access of pruner")).to_have_count(0)
     await decider.context.close()
 
 
