@@ -7,20 +7,25 @@ import { catchUp } from './keys'
 
 const USUAL_UNIT = '    ' // of code without an indented line
 
-export const Tabs = Extension.create<object, { left: EditorState | null }>({
+export const Tabs = Extension.create<object, { isLeaving: boolean }>({
   name: 'mirrordTabs',
-  addStorage: () => ({ left: null }), // the state at Escape: after any other key the text has the next Tab again
+  addStorage: () => ({ isLeaving: false }), // after Escape, until another key or click; not ended by changes elsewhere
   addKeyboardShortcuts() {
     const escape = () => {
-      this.storage.left = this.editor.state
+      this.storage.isLeaving = true
       return false
     }
     return { Tab: () => pressed(this.editor, 1), 'Shift-Tab': () => pressed(this.editor, -1), Escape: escape }
   },
   addProseMirrorPlugins() {
     // What returns true here is the browser's alone, which goes to the next element of the window.
-    const keydown = (view: EditorView, event: KeyboardEvent) => event.key === 'Tab' && this.storage.left === view.state
-    return [new Plugin({ props: { handleDOMEvents: { keydown, beforeinput: typedTab } } })]
+    const keydown = (_: EditorView, event: KeyboardEvent) => {
+      const isLeaving = event.key === 'Tab' && this.storage.isLeaving
+      if (event.key !== 'Shift') this.storage.isLeaving = false
+      return isLeaving
+    }
+    const mousedown = () => (this.storage.isLeaving = false)
+    return [new Plugin({ props: { handleDOMEvents: { keydown, mousedown, beforeinput: typedTab } } })]
   },
 })
 
