@@ -250,6 +250,30 @@ async def test_a_page_that_is_dragged_is_moved(console: Console, person: NewPers
     eventually(console.mirrord.file("Drag target/Drag me.md").exists, "the page below the other")
 
 
+async def test_a_drag_begins_although_pages_change_after_its_row_is_pressed(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Drag pressed.md"), "text\n")
+    save(console.mirrord.file("Drag pressed target.md"), "text\n")
+    row_of(console.mirrord, "Drag pressed.md")
+    row_of(console.mirrord, "Drag pressed target.md")
+    writer = await person()
+    await writer.page.goto(f"{console.url}/t/console/")
+    await ready(writer)
+    goal = entry(writer, "Drag pressed target").get_by_role("link")
+    await entry(writer, "Drag pressed").get_by_role("link").hover()
+    await writer.page.mouse.down()
+    await writer.page.evaluate(TOLD_OF_CHANGES)
+    save(console.mirrord.file("Came after the press.md"), "text\n")
+    await writer.page.evaluate("window.told")
+    await goal.hover()
+    await goal.hover()  # a browser begins the drag with the second movement
+    await writer.page.mouse.up()
+
+    eventually(console.mirrord.file("Drag pressed target/Drag pressed.md").exists, "the page below the other")
+    await expect(entry(writer, "Came after the press")).to_be_visible(timeout=PATIENCE)
+
+
 async def test_a_drag_goes_on_while_pages_change_elsewhere(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Drag long.md"), "text\n")
     save(console.mirrord.file("Drag long target.md"), "text\n")

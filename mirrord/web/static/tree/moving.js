@@ -47,17 +47,18 @@ function target(event) {
 }
 
 let dragged = null;
-let isChanged = false; // pages changed elsewhere during the drag
+let pressed = null; // the row below a pressed button: a drag may begin there
+let isChanged = false; // pages changed elsewhere since the button was pressed
 
-/** Read the sidebar again; during a drag after it, because a drag ends with its row. */
-export function refreshOnceDropped() {
-  if (!dragged?.isConnected) return refresh(); // no drag ends whose row is gone
+/** Read the sidebar again; while a row is pressed or dragged after that, because a drag ends with its row. */
+export function refreshOnceReleased() {
+  if (!dragged?.isConnected && !pressed?.isConnected) return refresh(); // no drag ends whose row is gone
   isChanged = true;
   return null;
 }
 
-function endDrag() {
-  dragged = null;
+function release() {
+  dragged = pressed = null;
   if (isChanged) void refresh();
   isChanged = false;
 }
@@ -86,5 +87,8 @@ export function draggable() {
     if (place.where === "into") void put(dragged, idOf(place.item), null);
     else void put(dragged, idOf(parentOf(place.item)), place.where === "before" ? idOf(place.item) : idOf(next));
   });
-  nav.addEventListener("dragend", () => (clear(), endDrag()));
+  nav.addEventListener("dragend", () => (clear(), release()));
+  nav.addEventListener("pointerdown", (event) => (pressed = event.button ? null : itemOf(event.target)));
+  window.addEventListener("pointerup", release);
+  window.addEventListener("pointercancel", () => dragged || release()); // a drag cancels its pointer
 }

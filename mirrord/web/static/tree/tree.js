@@ -4,7 +4,7 @@ import { TREE } from "../words.js";
 import { entriesAbove } from "./above.js";
 import { create, discard, duplicate, moveElsewhere, rename, setIcon } from "./actions.js";
 import { close, current, drawn, filled, idOf, isOpen, itemOf, more, nav, open, opened, parentOf, rowsIn, titleOf } from "./levels.js";
-import { draggable, refreshOnceDropped, step } from "./moving.js";
+import { draggable, refreshOnceReleased, step } from "./moving.js";
 
 async function actions(item) {
   const title = titleOf(item);
@@ -110,7 +110,7 @@ export async function start() {
   let waiting = null;
   window.addEventListener("live:tree", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(refreshOnceDropped, 150);
+    waiting = setTimeout(refreshOnceReleased, 150);
   });
   await trying(async () => {
     await Promise.all([...nav.querySelectorAll("li[data-id]")].filter((one) => opened.has(one.dataset.id)).map(open));
