@@ -73,7 +73,7 @@ SELECT (SELECT coalesce(sum(version), 0) FROM mirrord.page WHERE tenant_id = %(t
      + (SELECT coalesce(sum(version), 0) FROM mirrord.attachment WHERE tenant_id = %(t)s)
      + (SELECT coalesce(sum(version), 0) FROM mirrord.record WHERE tenant_id = %(t)s)
 """
-_ROW = "SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND id = %(entry)s"
+_ROW = "SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND id = %(entry)s AND kind <> 'folder'"
 _TROUBLES = """
 SELECT code || ' ' || path || ': ' || sentence FROM mirrord.problem WHERE tenant_id = %(t)s AND code <> 'twin'
 UNION ALL
@@ -202,7 +202,7 @@ def _untidy(world: World) -> Iterator[str]:
 
 
 def _waits_for_its_row(world: World, name: str) -> bool:
-    """Whether it is the copy of what a command wrote into a page that has no row, which is kept for an hour."""
+    """Whether it is the copy of a command's text whose page has no row, or a folder's; it is kept for an hour."""
     label = label_of(name) if name.startswith(COPY_PREFIX) else None
     return label is not None and not _rows(world, _ROW, entry=label.entry)
 

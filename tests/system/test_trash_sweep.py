@@ -2,6 +2,7 @@
 
 import stat
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -10,6 +11,8 @@ from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.write import replace, trash, written_copies
 from mirrord.mirror.write.journal_labels import Label, new_name
 from mirrord.mirror.write.replace import DisplacedSave
+from mirrord.sync.writing import leftover_saves
+from mirrord.sync.writing.leftover_saves import take_in_copies
 from tests.support.entries import change
 from tests.support.mirrors import Mirror
 
@@ -55,6 +58,27 @@ async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_
 
     assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest_of(save)}
     assert not written_copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))
+
+
+@pytest.mark.parametrize("entry_of_copy", ["a folder", "no row"])
+async def test_a_copy_of_a_text_whose_entry_has_no_text_waits_and_goes_to_the_trash(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, entry_of_copy: str
+) -> None:
+    mirror.write({"Page.md": "one\n", "Sky/Moon.md": "two\n"})
+    await mirror.settle()
+    (folder,), sides = mirror.ids("Sky"), mirror.engine.sides
+    entry = folder if entry_of_copy == "a folder" else uuid4()
+    text = b"what a command wrote\n"
+    name = new_name("a", Label(EntryId(entry), digest_of(b"before\n"), digest_of(text)))
+    sides.journal.create(name, text)
+
+    await take_in_copies(sides, written_copies.list_copies(sides.journal))
+    assert list(written_copies.list_copies(sides.journal)) == [name]
+    monkeypatch.setattr(leftover_saves, "ROWLESS_SECONDS", 0.0)
+    await take_in_copies(sides, written_copies.list_copies(sides.journal))
+
+    assert not written_copies.list_copies(sides.journal)
+    assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest_of(text)}
 
 
 async def test_a_page_that_comes_back_from_the_trash_keeps_its_readers(mirror: Mirror) -> None:

@@ -33,7 +33,7 @@ from mirrord.sync.writing.conflict_merge import UnmergedConflict, merge_conflict
 
 log = logging.getLogger(__name__)
 
-ROWLESS_SECONDS = 3600.0  # seconds a copy waits for the row of its page
+ROWLESS_SECONDS = 3600.0  # seconds a copy waits for the row of its page; that of a folder holds no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ async def take_in_copies(sides: Sides, labels: Mapping[str, Label]) -> list[Entr
         assert label.new is not None
         if (label.entry, label.new) in page_states.versions:
             sides.journal.discard(name)
-        elif label.entry not in page_states.rows:
-            await asyncio.to_thread(_wait_for_row, sides, name, label)
-        elif page_states.rows[label.entry].deleted:
+        elif (row := page_states.rows.get(label.entry)) is not None and row.deleted:
             await asyncio.to_thread(written_copies.move_to_trash, sides.journal, name, label)
+        elif row is None or row.kind not in (Kind.PAGE, Kind.RECORD):
+            await asyncio.to_thread(_wait_for_row, sides, name, label)
         elif await asyncio.to_thread(_is_overwritten, sides, label, page_states):
-            entries += await _take_copy_in(sides, name, label, page_states.rows[label.entry])
+            entries += await _take_copy_in(sides, name, label, row)
     return entries
 
 
@@ -77,6 +77,7 @@ async def _load_states(sides: Sides, labels: Mapping[str, Label]) -> _PageStates
 
 
 def _wait_for_row(sides: Sides, name: str, label: Label) -> None:
+    """Move a copy to the trash once it has waited too long for a row that can hold its text."""
     stat = sides.tree.stat(f"{sides.journal.path}/{name}")
     if stat is not None and time.time() - stat.ctime_ns / 1e9 > ROWLESS_SECONDS:
         written_copies.move_to_trash(sides.journal, name, label)
@@ -88,11 +89,9 @@ def _is_overwritten(sides: Sides, label: Label, page_states: _PageStates) -> boo
     if base is None or base.path is None or (base.version, base.digest) != (row.version, row.digest) or row.ahead:
         return False
     try:
-        if sides.tree.digest(base.path)[0] != base.digest:
-            return False
+        return sides.tree.digest(base.path)[0] == base.digest
     except (Busy, Refused, OSError):
         return False
-    return row.kind in (Kind.PAGE, Kind.RECORD)
 
 
 async def _take_copy_in(sides: Sides, name: str, label: Label, row: Row) -> list[EntryId]:
