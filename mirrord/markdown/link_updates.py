@@ -10,6 +10,7 @@ from mirrord.domain.link_meaning import Site
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.html_links import value_span
 from mirrord.markdown.link_spelling import NewPathOf, rebase_target, respell_target
+from mirrord.markdown.logseq_tags import is_tag_at, spell_tag
 from mirrord.markdown.page_links import Link, links_of, target_span
 
 
@@ -136,6 +137,8 @@ def _edit_link(text: str, number: int, link: Link, new: Link) -> _Edit | None:
         return _Edit(number, new, start, end, _write_value(text[start:end], new))
     if link.kind not in ("wikilink", "embed"):
         return _Edit(number, new, start, end, _write_destination(text[start:end], link, new))
+    if is_tag_at(text, link.start):
+        return _Edit(number, new, start, end, spell_tag(_with_heading(new.target, new.heading)))
     if new.heading == link.heading:
         return _Edit(number, new, start, end, new.target)
     return _Edit(number, new, start, end + _heading_length(text, end, link), _with_heading(new.target, new.heading))

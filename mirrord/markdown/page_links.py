@@ -1,13 +1,14 @@
 """The links of a page and where they stand."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import unquote
 
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.html_links import (
     MAY_HAVE_TAG,
@@ -18,17 +19,19 @@ from mirrord.markdown.html_links import (
     targets_in_html,
     value_span,
 )
+from mirrord.markdown.logseq_tags import TAG_OF_LOGSEQ, is_tag_at, possible_tags_in
 from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
 from mirrord.markdown.parser.foreign_syntax import PROPERTIES
 from mirrord.markdown.read.page_outline import Region, regions_of
 
 _TOKEN = re.compile(
     rf"(?P<tag>{TAG})|"
-    r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
+    rf"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
     | (?P<ticks>`+)
     | (?P<wiki>!?\[\[[^\[\]\n]+\]\])
     | (?P<opening>!?\[)
-    | (?P<closing>\])""",
+    | (?P<closing>\])
+    | (?P<hash>{TAG_OF_LOGSEQ})""",
     re.VERBOSE | re.DOTALL,
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
@@ -48,6 +51,8 @@ class Link:
     A link in a text.
 
     kind: wikilink, embed, markdown or image; a reference definition is markdown.
+    A tag of Logseq is a wikilink that begins with `#`.
+
     target: the linked path or name, percent-decoded in Markdown links; "" is the page itself.
     heading: the text after `#`, `^id` for a block; None without `#`.
     alias: the raw label; None if the link has none of its own.
@@ -74,14 +79,16 @@ def links_of(page: PageText, within: Sequence[Region] = (), addresses: re.Patter
     text, body = page.text, page.body
     offset = len(text) - len(body)
     result = list(_links_in_properties(text, offset))
-    if not _may_have_links(body, 0, len(body)):
+    has_tags = page.dialect is Dialect.LOGSEQ
+    if not _may_have_links(body, 0, len(body), has_tags):
         return result
     for region in within or regions_of(body, page.dialect):
         start, end = offset + region.start, offset + region.end
-        if not _may_have_links(text, start, end):
+        if not _may_have_links(text, start, end, has_tags):
             continue
         if region.kind in ("inline", PROPERTIES):
-            result += _Scan(text, end, addresses).scan_links(start)
+            links = _Scan(text, end, addresses, has_tags).scan_links(start)
+            result += _without_tags_in_labels(text, links) if has_tags else links
         elif region.kind == "definition":
             result += _links_in_definition(text, start, end, addresses)
         elif region.kind == "html_block":
@@ -90,16 +97,28 @@ def links_of(page: PageText, within: Sequence[Region] = (), addresses: re.Patter
     return sorted(result, key=lambda link: link.start)
 
 
-def _may_have_links(text: str, start: int, end: int) -> bool:
-    return text.find("[", start, end) >= 0 or MAY_HAVE_TAG.search(text, start, end) is not None
+def _may_have_links(text: str, start: int, end: int, has_tags: bool) -> bool:
+    has_sign = text.find("[", start, end) >= 0 or (has_tags and text.find("#", start, end) >= 0)
+    return has_sign or MAY_HAVE_TAG.search(text, start, end) is not None
+
+
+def _without_tags_in_labels(text: str, links: Iterable[Link]) -> Iterator[Link]:
+    """*links* without the tags inside of others: a link holds no other link."""
+    end = 0
+    for link in sorted(links, key=lambda link: link.start):
+        if link.start >= end or not is_tag_at(text, link.start):
+            yield link
+        end = max(end, link.end)
 
 
 def _links_of_tag(target: TagTarget, addresses: re.Pattern[str] | None) -> Iterator[Link]:
     return _links_to(target.kind, target.value, None, (target.start, target.end), addresses)
 
 
-def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
+def possible_targets_of(text: str, dialect: Dialect = Dialect.PLAIN) -> Iterator[tuple[str, str]]:
     """Kind and target of all that links_of() may find, and of links in code too. Many times faster."""
+    if dialect is Dialect.LOGSEQ:
+        yield from (("wikilink", name) for name in possible_tags_in(text))
     for match in _INSIDE_WIKILINK.finditer(text):
         yield "wikilink", match[1]
         if match[1].endswith("\\"):
@@ -116,6 +135,8 @@ def target_span(text: str, link: Link) -> tuple[int, int]:
     """The span of the target of a link in *text*; for a Markdown link the whole destination with its angles."""
     if span := value_span(text, link.start, link.end):
         return span
+    if is_tag_at(text, link.start):
+        return link.start + 1, link.end
     if link.kind in ("wikilink", "embed"):
         match = WIKILINK.fullmatch(text, link.start, link.end)
         start = (match or _refuse_link(link)).start(2)
@@ -177,8 +198,8 @@ class _Scan:
     A link holds no other link: at the end of one, brackets still open are text, except those of pictures.
     """
 
-    def __init__(self, text: str, end: int, addresses: re.Pattern[str] | None) -> None:
-        self.text, self.end, self.addresses = text, end, addresses
+    def __init__(self, text: str, end: int, addresses: re.Pattern[str] | None, has_tags: bool) -> None:
+        self.text, self.end, self.addresses, self.has_tags = text, end, addresses, has_tags
         self.brackets: list[re.Match[str]] = []
         self.pictures: list[re.Match[str]] = []
         self.last_ticks: dict[int, int] = {}  # start of the last run of backticks, by its length
@@ -194,6 +215,8 @@ class _Scan:
             elif token["wiki"]:
                 wikilink = WIKILINK.fullmatch(self.text, *token.span())
                 yield from self.close_wikilink(wikilink) if wikilink else ()
+            elif token["hash"]:
+                yield from self.read_tag(token)
             elif token["opening"]:
                 (self.pictures if token.group() == "![" else self.brackets).append(token)
             elif token["closing"] and (opening := self.pop_innermost()):
@@ -206,6 +229,10 @@ class _Scan:
         if not wikilink[1]:
             self.brackets.clear()
         return _links_of_wikilink(wikilink)
+
+    def read_tag(self, token: re.Match[str]) -> Iterator[Link]:
+        if self.has_tags:
+            yield Link("wikilink", token.group()[1:], None, None, *token.span())
 
     def pop_innermost(self) -> re.Match[str] | None:
         """The bracket that the next closing bracket closes."""

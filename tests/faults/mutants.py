@@ -223,6 +223,20 @@ MUTANTS = (
         "tests/unit/codec/test_anchors.py",
     ),
     Mutant(
+        "tags of Logseq in labels of links are links",
+        "markdown/page_links.py",
+        "if link.start >= end or not is_tag_at(text, link.start):",
+        "if True:",
+        "tests/unit/test_links_of_dialects.py::test_tags_of_logseq_are_links",
+    ),
+    Mutant(
+        "a tag of Logseq takes every name without brackets",
+        "markdown/logseq_tags.py",
+        'return name if _TAG.fullmatch(f"#{name}") else f"[[{name}]]"',
+        "return name",
+        "tests/unit/test_links_of_dialects.py::test_links_of_logseq_keep_their_style_when_pages_move",
+    ),
+    Mutant(
         "a blank line ends an expression of MDX",
         "markdown/parser/foreign_syntax.py",
         "[_measure_statement, _measure_mdx]",

@@ -83,6 +83,15 @@ async def test_a_move_in_a_graph_of_logseq_writes_the_name_that_logseq_gives_the
     assert text_of(logseq, "Home") == "- [[Tools/Apps]] [[Rocket]]\n"
 
 
+async def test_tags_of_logseq_follow_the_page_that_an_agent_moves(tmp_path: Path) -> None:
+    logseq = tenant(tmp_path, Dialect.LOGSEQ, Home="- #draft `#draft` #drafts\n", draft="- text\n")
+    async with memory(logseq) as agent:
+        await agent.call("read_page", path="Home")
+        await agent.call("move_page", sourcePath="draft.md", destinationPath="final.md")
+
+    assert text_of(logseq, "Home") == "- #final `#draft` #drafts\n"
+
+
 async def test_a_move_in_a_vault_of_obsidian_keeps_a_markdown_link_as_short_as_it_was(tmp_path: Path) -> None:
     texts = {"Home": "[only](Only.md#part) [[Only]]\n", "Deep/Only": "text\n"}
     obsidian = tenant(tmp_path, Dialect.OBSIDIAN, **texts)

@@ -172,6 +172,20 @@ def test_links_find_pages_of_logseq_by_namespaces_and_aliases_and_follow_them(mi
     eventually(lambda: _meanings_on(mirrord, "Home") == after, "a link to an alias that is gone")
 
 
+def test_tags_of_logseq_mean_pages_and_follow_them(mirrord: Mirrord) -> None:
+    (mirrord.root / "logseq").mkdir()
+    mirrord.restart()
+    (mirrord.root / "pages").mkdir()
+    save(mirrord.file("pages/draft.md"), "- text\n")
+    save(mirrord.file("pages/Home.md"), "- a #Draft, #[[draft]] and #none\n")
+    meanings = {"Draft": "pages/draft", "draft": "pages/draft", "none": None}
+    eventually(lambda: _meanings_on(mirrord, "Home") == meanings, "the pages of tags")
+
+    mirrord.app.execute("UPDATE page SET name = 'In work' WHERE name = 'draft'")
+    renamed = "- a #[[In work]], #[[In work]] and #none\n"
+    eventually(lambda: mirrord.text("pages/Home.md") == renamed, "the tags of the renamed page")
+
+
 def test_a_rename_right_after_another_dialect_moves_the_links_that_mean_the_page_by_it(
     fresh_dsn: str, tmp_path: Path
 ) -> None:

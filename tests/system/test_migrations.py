@@ -162,19 +162,22 @@ async def test_documents_that_another_dialect_may_have_missed_are_due_after_the_
 
 
 @pytest.mark.parametrize(
-    ("dialect", "text", "is_due"),
+    ("name", "dialect", "text", "is_due"),
     [
-        ("astro", "a\n\n{/* b\n\nc */}\n", True),
-        ("docusaurus", "<Cards\n  items={[]} />\n", True),
-        ("docusaurus", "a {b} <c>\n", False),
-        ("jekyll", "{{ a }}\n", False),
+        ("0056_lines_of_mdx", "astro", "a\n\n{/* b\n\nc */}\n", True),
+        ("0056_lines_of_mdx", "docusaurus", "<Cards\n  items={[]} />\n", True),
+        ("0056_lines_of_mdx", "docusaurus", "a {b} <c>\n", False),
+        ("0056_lines_of_mdx", "jekyll", "{{ a }}\n", False),
+        ("0057_tags_of_logseq", "logseq", "- a #tag\n", True),
+        ("0057_tags_of_logseq", "logseq", "# a\n", False),
+        ("0057_tags_of_logseq", "obsidian", "- a #tag\n", False),
     ],
 )
-async def test_documents_with_long_elements_of_mdx_are_due_after_the_upgrade(
-    empty_dsn: str, dialect: str, text: str, is_due: bool
+async def test_documents_that_a_dialect_reads_in_another_way_are_due_after_the_upgrade(
+    empty_dsn: str, name: str, dialect: str, text: str, is_due: bool
 ) -> None:
     restore_dump(empty_dsn)
-    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name == "0056_lines_of_mdx.sql")
+    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name == f"{name}.sql")
     with psycopg.connect(empty_dsn, autocommit=True) as superuser:
         await migrate(empty_dsn)
         superuser.execute("SET session_replication_role = replica")

@@ -11,8 +11,9 @@ from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import NameKind, Names, Site, candidates_of, group_by_key, site_of
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.link_updates import relink_page
+from mirrord.markdown.link_updates import relink_page, retarget_links
 from mirrord.markdown.logseq_names import names_in_logseq, page_name_of
+from mirrord.markdown.page_links import links_of, possible_targets_of
 
 NOWHERE, MANY = "nothing", "several"
 VAULT = ("Note.md", "Deep/Note.md", "Deep/Page.md", "Deep/Down/Only.md", "A/Twin.md", "B/Twin.md", "Media/map.png")
@@ -159,11 +160,54 @@ def test_links_of_obsidian_keep_their_style_when_pages_move(text: str, moves: Ma
         ("- [[Old/Style]]", {"pages/Old%2FStyle.md": "pages/New%2FStyle.md"}, "- [[New/Style]]"),
         ("- [[Rocket]]", {"pages/Called.md": "pages/Named.md"}, "- [[Rocket]]"),
         ("- [[Listed]]", {"pages/Listed.md": "pages/In___Named.md"}, "- [[In/Named]]"),
+        ("- #Listed, [[listed]] *#listed*.", {"pages/Listed.md": "pages/Book.md"}, "- #Book, [[Book]] *#Book*."),
+        ("- #[[Listed]] #Listed", {"pages/Listed.md": "pages/Big Book.md"}, "- #[[Big Book]] #[[Big Book]]"),
+        ("- #Tools/Editors", {"pages/Tools___Editors.md": "pages/Apps___Editors.md"}, "- #Apps/Editors"),
+        ("- #Listed", {"pages/Listed.md": "pages/Ends..md"}, "- #[[Ends.]]"),
+        ("- #rocket", {"pages/Called.md": "pages/Named.md"}, "- #rocket"),
+        ("tags:: #Listed\n- x", {"pages/Listed.md": "pages/A b.md"}, "tags:: #[[A b]]\n- x"),
         ("- [[Jan 5th, 2023]]", {"journals/2023_01_05.md": "journals/2023_01_22.md"}, "- [[Jan 22nd, 2023]]"),
     ],
 )
 def test_links_of_logseq_keep_their_style_when_pages_move(text: str, moves: Mapping[str, str], expected: str) -> None:
     assert _relinked(text, "pages/Home.md", Dialect.LOGSEQ, GRAPH, moves) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#one two #three", ["one", "three"]),
+        ("#one, #two. (#three) #four!", ["one", "two", "three", "four"]),
+        ("#[[two words]] #c++ #a.b #a/b #日记。x", ["two words", "c++", "a.b", "a/b", "日记"]),
+        ("# Head #tag\n\n- [ ] #todo\n  #next", ["tag", "todo", "next"]),
+        ("tags:: #one, #[[b c]]", ["one", "b c"]),
+        ("a#b https://host/#c \\#d ##e # f #", []),
+        ("`#code` ``` #x ``` <!-- #comment --> <a title='#t'>", []),
+        ("[label #tag](Other.md) [[Page #2]] #end", ["Other.md", "Page ", "end"]),
+        ("```\n#include\n```\n\n#+BEGIN_SRC\n#x\n#+END_SRC", []),
+    ],
+)
+def test_tags_of_logseq_are_links(text: str, tags: list[str]) -> None:
+    assert [link.target for link in links_of(PageText(text, Dialect.LOGSEQ))] == tags
+    possible = [target for _, target in possible_targets_of(text, Dialect.LOGSEQ)]
+    assert set(tags) <= set(possible)
+
+
+@pytest.mark.parametrize("dialect", [Dialect.PLAIN, Dialect.OBSIDIAN])
+def test_tags_of_other_programs_are_no_links(dialect: Dialect) -> None:
+    assert links_of(PageText("#one [x](y.md) #two", dialect))[0].target == "y.md"
+    assert len(links_of(PageText("#one [x](y.md) #two", dialect))) == 1
+
+
+@given(st.text(st.sampled_from("ab #[]()`*_.,:!\\\n<>/"), max_size=40), st.text(max_size=12))
+def test_a_tag_that_gets_another_page_leaves_all_else_as_it_is(text: str, name: str) -> None:
+    page = PageText(text, Dialect.LOGSEQ)
+    before = links_of(page)
+    after = retarget_links(page, {("wikilink", "a"): name})
+
+    assert [(link.kind, link.heading) for link in links_of(after.page)] == [(x.kind, x.heading) for x in before]
+    targets = [link.target.strip() for link in links_of(after.page)]
+    assert all(new == old.target.strip() or new == name.strip() for new, old in zip(targets, before, strict=True))
 
 
 @pytest.mark.parametrize(

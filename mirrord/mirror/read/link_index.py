@@ -169,7 +169,9 @@ class LinkIndex:
     def _may_have_unresolved(self, snapshot: Snapshot, path: str) -> bool:
         """Whether something that may be a link on the page means no single entry; far faster than parsing it."""
         page = snapshot.read_text(path)
-        targets = set(possible_targets_of(page.text)) if page is not None and page.text is not None else ()
+        targets = (
+            set(possible_targets_of(page.text, self.dialect)) if page is not None and page.text is not None else ()
+        )
         return any(
             self._resolve_link(path, kind, target) is None
             for name, target in targets
@@ -232,7 +234,7 @@ class LinkIndex:
         page = snapshot.read_text(path)
         if page is None or page.text is None:
             return None
-        page_links = _PageLinks(page.stat, _keys_in_text(page.text, path))
+        page_links = _PageLinks(page.stat, _keys_in_text(page.text, path, self.dialect))
         self._cache_page(path, page, page_links)
         return page_links
 
@@ -249,7 +251,7 @@ class LinkIndex:
             for link in links_of(PageText(page.text, self.dialect))
             if link.target.strip()
         }
-        self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
+        self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path, self.dialect), tuple(links)))
         return tuple(links)
 
     def _cache_page(self, path: str, page: TextWithStat, page_links: _PageLinks) -> None:
@@ -259,10 +261,10 @@ class LinkIndex:
             self._page_links.pop(path, None)
 
 
-def _keys_in_text(text: str, path: str) -> tuple[str, ...]:
+def _keys_in_text(text: str, path: str, dialect: Dialect) -> tuple[str, ...]:
     """The keys of all possible links in the page at *path*."""
     origin = Origin(_NO_ENTRY, tuple(path.split("/")[:-1]))
-    keys = {target_key(kind, target, origin) for kind, target in set(possible_targets_of(text))}
+    keys = {target_key(kind, target, origin) for kind, target in set(possible_targets_of(text, dialect))}
     return tuple(sys.intern(key) for key in keys if key is not None)
 
 
