@@ -52,7 +52,7 @@ def plain_table(table: Node) -> Node:
     """*table* as Markdown can have it; the same table if nodes of an app would be lost, or too many cells be added."""
     rows = table.get("content") or []
     cells = [cell for row in rows for cell in row.get("content") or []]
-    if any(map(_holds_unknown, cells)):
+    if any(map(_holds_unknown, cells)) or _covered_cells(rows) - len(cells) > MAX_ADDED_CELLS:
         return table
     places = _places_of(rows)
     width = max((column + 1 for _, column in places), default=0)
@@ -96,6 +96,15 @@ def _holds_unknown(node: Node) -> bool:
     children = [] if node["type"] in INLINE else node.get("content") or []
     is_known = node["type"] in BLOCKS or node["type"] in INLINE
     return not is_known or any(map(_holds_unknown, children))
+
+
+def _covered_cells(rows: Sequence[Node]) -> int:
+    """How many cells those of *rows* cover by their spans; one that two of them cover counts twice."""
+    return sum(
+        _span_of(cell, "colspan") * min(_span_of(cell, "rowspan"), len(rows) - number)
+        for number, row in enumerate(rows)
+        for cell in row.get("content") or []
+    )
 
 
 def _places_of(rows: Sequence[Node]) -> dict[tuple[int, int], Node]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -190,3 +191,16 @@ def test_a_cell_that_spans_hundreds_of_rows_is_a_first_one_and_empty_ones() -> N
     rows += [block("tableRow", cell_of(str(number))) for number in range(1, 500)]
     lines = written(block("table", *rows)).splitlines()
     assert lines[-500:] == ["| high | 0 |", *(f"|  | {number} |" for number in range(1, 500))]
+
+
+def test_spans_that_cover_millions_of_cells_take_no_memory_and_stay_a_fence() -> None:
+    cell = block("tableCell", block("paragraph", "wide"), colspan=1000, rowspan=60)
+    wide = block("table", *[block("tableRow", cell)] * 60)
+    tracemalloc.start()
+    try:
+        document = with_plain_tables(make_document([wide]), (), ContentLoss.DEGRADE)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert document == make_document([wide])
+    assert peak_bytes < 10_000_000
