@@ -175,10 +175,26 @@ class AppRowWrites:
             locked = await app_writes.load_numbered(self.connection, self._role, self._statements.lock_numbered, values)
         if dict(locked) != {external_id: str(number) for external_id, number in numbers}:
             raise Outpaced
-        statement = self._statements.update_page([order.column], with_body=False)
         for external_id, number in sorted(numbers, key=lambda pair: -pair[1]):
-            values_of_row = self._values_of(external_id) | {"values": json_of({order.column: number + 1})}
-            await self._run_statement(statement, values_of_row)
+            await self._number(external_id, number + 1)
+
+    async def step_aside(self, external_id: str) -> None:
+        """Give a row that lock() locked a number behind all others, so that another may take its own."""
+        query, values = self._statements.load_free_number, self._values_of(external_id)
+        with _app_errors():
+            ((_, number),) = await app_writes.load_numbered(self.connection, self._role, query, values)
+        await self._number(external_id, int(number))
+
+    async def _number(self, external_id: str, number: int) -> None:
+        order = self.source.mapping.page.order
+        assert order is not None
+        values = self._values_of(external_id) | {"values": json_of({order.column: number})}
+        try:
+            await self._run_statement(self._statements.update_page([order.column], with_body=False), values)
+        except psycopg.errors.UniqueViolation as error:
+            raise Damaged(
+                f"the number {number} is that of a row which is no page of the app: give it another `position`"
+            ) from error
 
     async def load_chain(self, external_id: str) -> set[str]:
         """The ids of a row and of those above it."""

@@ -14,9 +14,11 @@ from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, numbered_name
 from mirrord.errors import Damaged
+from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.page_properties import Json, new_head, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.schema.document import Document
+from mirrord.markdown.schema.document import Document, check_document
+from mirrord.markdown.write.plain_tables import with_plain_tables
 from mirrord.markdown.write.render import NewViews, render
 
 MAX_NUMBER = 999  # of a name that another page has, too
@@ -202,6 +204,8 @@ def _markdown_of(row: AppRow, mapping: Mapping) -> str:
         return row.body
     if (document := document_of(row, mapping)) is None:
         return ""
+    if mapping.body.content_loss is not ContentLoss.JSON:
+        document = with_plain_tables(check_document(document), (), mapping.body.content_loss)
     views = NewViews(None, None, None, None, None, document)
     return render(PageText("", mapping.dialect), frozenset({"content"}), views, "").text
 

@@ -1,6 +1,7 @@
 """New pages get rows in the app, parents first; or a problem says why they have none."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import psycopg
@@ -10,7 +11,7 @@ from mirrord.binding.app_rows import AppRow, is_name_of
 from mirrord.binding.intake import actor_name_of
 from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
-from mirrord.binding.page_edits import changes_of, edited_text, with_title
+from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, with_title
 from mirrord.binding.pass_state import AppSource
 from mirrord.binding.renumbering import number_before, number_place
 from mirrord.db import open_issues
@@ -55,14 +56,18 @@ class PageCreation:
         await binding_rows.delete_problems_of(self.connection, self.binding, settled)
         changed = await unbound_pages.load_changed(self.connection, search, MAX_LOOKED_AT)
         self.leaves_pages = len(changed) == MAX_LOOKED_AT
-        pending = list(dict.fromkeys([*changed, *troubled]))
+        pending, created = list(dict.fromkeys([*changed, *troubled])), list[EntryId]()
         while pending:
             if len(self.created) >= self.limit:
                 self.leaves_pages = True
-                return
+                break
             entry = pending.pop(0)
             if await self._create_and_record(entry):
+                created.append(entry)
                 pending += await unbound_pages.load_below(self.connection, search, [entry])
+        if self.source.mapping.links is not None:
+            for entry in created:
+                await self._link_new_row(entry)
 
     @property
     def _can_create(self) -> bool:
@@ -103,7 +108,35 @@ class PageCreation:
         else:
             changes = await asyncio.to_thread(changes_of, page.entry, row, self.source.mapping, titled)
             row = await self._app.write(row, changes) if changes else row
-        text = await asyncio.to_thread(edited_text, page.entry, row, self.source.mapping, titled)
+        await self._record(page, row, titled, spelled)
+        return row.external_id
+
+    async def _link_new_row(self, entry: EntryId) -> None:
+        """Write the addresses of other new rows into that of the page *entry*; where that fails, paths stay there."""
+        page = (await bound_pages.load_pages(self.connection, self.binding.tenant, [entry]))[entry]
+        external_id = await binding_rows.load_external_id(self.connection, self.binding, entry)
+        assert external_id is not None
+        links = PageLinks(self.connection, self.binding, self.source.mapping)
+        try:
+            async with self.connection.transaction():
+                linked, spelled = await links.new_form(page.text or "", entry, page.parent)
+                row = (await self.source.load_rows(self.connection, [external_id])).get(external_id)
+                if row is None:  # a trigger of the app removed it when another came
+                    return
+                changes = await asyncio.to_thread(changes_of, entry, row, self.source.mapping, linked)
+                if changes.body is not None:
+                    row = await self._app.write(row, RowChanges(body=changes.body, plain=changes.plain))
+                    await self._record(page, row, linked, spelled)
+                    if self.is_careful:
+                        await bound_pages.check_now(self.connection)
+        except (Damaged, Outpaced, psycopg.DatabaseError) as error:
+            if not isinstance(error, Outpaced) and not is_refusal(error):
+                raise
+
+    async def _record(self, page: PageState, row: AppRow, text_in_app: str, spelled: Mapping[str, str]) -> None:
+        """Give the page what its *row* says, and record that both agree. text_in_app: with addresses of the app."""
+        links = PageLinks(self.connection, self.binding, self.source.mapping)
+        text = await asyncio.to_thread(edited_text, page.entry, row, self.source.mapping, text_in_app)
         form = await links.page_form(text, page.entry, page.parent, spelled)
         text = form.text
         if form.waits:
@@ -117,7 +150,6 @@ class PageCreation:
             version = new_version
         agreed = EntryRow(row.external_id, page.entry, version, row.digest, row.version)
         await binding_rows.store_entries(self.connection, self.binding, [agreed])
-        return row.external_id
 
     @property
     def _app(self) -> AppRowWrites:

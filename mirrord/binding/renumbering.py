@@ -23,6 +23,10 @@ class NumberedText:
     text: str
     moved: tuple[tuple[str, int], ...] = ()
 
+    def takes_number(self, position: str | None) -> bool:
+        """Whether one of the other rows gets the number *position*."""
+        return any(str(number + 1) == position for _, number in self.moved)
+
 
 def number_before(mapping: Mapping, text: str) -> int | None:
     """The whole number after which *text* has its place; None: the app can have its position as it is."""

@@ -199,6 +199,8 @@ class TwoWayIntake(Intake):
             if locked.digest != row.digest:
                 return locked
             if self._changes_order(changes) and room.moved:
+                if room.takes_number(row.position):
+                    await self._app.step_aside(row.external_id)
                 await self._app.renumber(room.moved)
                 self.written_back += len(room.moved)
             current = await self._app.write(row, changes)  # a trigger of the app may alter it

@@ -219,3 +219,34 @@ def test_the_check_refuses_an_address_without_an_id(world: BoundWorld) -> None:
     world.mapping.write_text(MAPPING.replace("[front]", LINKS + "[front]"))
     report: dict[str, Any] = json.loads(world.mirrord.run("bind", "check", str(world.mapping), "--json").stdout)
     assert report["failures"] == []
+
+
+def test_new_pages_that_link_to_each_other_have_addresses_in_the_app(notes: BoundWorld) -> None:
+    notes.bind("pause", "kb")
+    for name, links in {
+        "A": "[b](B.md#part) [c](C.md) [none](None.md) [self](A.md)",
+        "B": "[a](A.md) [c](/C.md)",
+        "C": "[a](<A.md> 'x')",
+    }.items():
+        notes.mirrord.file(f"{name}.md").write_text(f"---\ntitle: {name}\n---\n{links}\n")
+    notes.mirrord.flush()
+    notes.bind("resume", "kb")
+    query = "SELECT title, id FROM kb.notes"
+
+    def ids_of_all() -> dict[str, int] | None:
+        ids: dict[str, int] = dict(notes.app.connection.execute(query).fetchall())
+        return ids if len(ids) == 3 else None
+
+    ids = eventually(ids_of_all, "all have rows")
+    await_note(
+        notes,
+        ids["A"],
+        f"[b](/pages/{ids['B']}#part) [c](/pages/{ids['C']}) [none](None.md) [self](/pages/{ids['A']})\n",
+    )
+    await_note(notes, ids["B"], f"[a](/pages/{ids['A']}) [c](/pages/{ids['C']})\n")
+    await_note(notes, ids["C"], f"[a](</pages/{ids['A']}> 'x')\n")
+    notes.await_rest()
+    assert (notes.mirrord.text("A.md") or "").endswith("[b](B.md#part) [c](C.md) [none](None.md) [self](A.md)\n")
+    assert (notes.mirrord.text("B.md") or "").endswith("[a](A.md) [c](/C.md)\n")
+    assert (notes.mirrord.text("C.md") or "").endswith("[a](<A.md> 'x')\n")
+    assert notes.status()["problems"] == []

@@ -93,3 +93,38 @@ def test_too_many_rows_without_a_gap_are_a_problem_and_keep_their_numbers(ordere
     assert "more than 500 rows follow without a gap" in problem["sentence"]
     assert numbers(ordered)["B"] == 2
     assert numbers(ordered)["Row 8"] == 8
+
+
+UNIQUE = (
+    "CREATE UNIQUE INDEX one_number ON kb.pages (tenant_id, coalesce(parent_id, ''), position) WHERE deleted_at IS NULL"
+)
+
+
+def test_a_row_leaves_its_number_to_another_where_the_app_keeps_numbers_unique(ordered: BoundWorld) -> None:
+    ordered.app.connection.execute(UNIQUE)
+    ordered.app.connection.execute("ALTER TABLE kb.pages ADD CHECK (position > 0)")
+    put(ordered, "C.md", "a3", "a1V")
+    await_numbers(ordered, A=1, C=2, B=3, D=7, E=2)
+    ordered.await_text("B.md", "position: a3\n")
+    put(ordered, "B.md", "a3", "a0V")
+    await_numbers(ordered, B=1, A=2, C=3, D=7, E=2)
+    ordered.mirrord.file("New.md").write_text("---\nposition: a1V\n---\nN.\n")
+    await_numbers(ordered, B=1, New=2, A=3, C=4, D=7, E=2)
+    ordered.await_rest()
+    assert ordered.status()["problems"] == []
+
+
+def test_a_number_of_a_row_that_is_no_page_is_a_problem_with_a_remedy(ordered: BoundWorld) -> None:
+    ordered.app.connection.execute(
+        "INSERT INTO kb.pages (id, tenant_id, title, position, space_type) "
+        "VALUES ('hidden', %s, 'Hidden', 4, 'PRIVATE')",
+        [TENANT],
+    )
+    ordered.app.connection.execute(UNIQUE)
+    put(ordered, "D.md", "a7", "a1V")
+    (problem,) = eventually(lambda: ordered.status()["problems"], "the place is a problem")
+    assert "give it another `position`" in problem["sentence"]
+    assert numbers(ordered) == {"A": 1, "B": 2, "C": 3, "D": 7, "E": 2, "Hidden": 4}
+    put(ordered, "D.md", "a1V", "a9")
+    await_numbers(ordered, A=1, B=2, C=3, Hidden=4, D=9, E=2)
+    eventually(lambda: not ordered.status()["problems"], "the problem is over")

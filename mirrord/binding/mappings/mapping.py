@@ -10,6 +10,7 @@ from mirrord.binding.mappings.link_rules import LinkRules
 from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, TenantId, parse_id
+from mirrord.markdown.content_loss import ContentLoss
 
 Literal = str | int | bool
 
@@ -138,7 +139,7 @@ class Body:
     Where the body of a page is. table: None: in the page's row.
 
     matches: which row of *table* belongs to a page. names: names of nodes and marks in the document schema, by those in
-    the app.
+    the app. content_loss: what becomes of tables that Markdown lacks.
     """
 
     column: str
@@ -146,6 +147,7 @@ class Body:
     table: TableName | None = None
     matches: tuple[Match, ...] = ()
     names: ByKey[str, str] = field(default_factory=dict)
+    content_loss: ContentLoss = ContentLoss.JSON
 
     @property
     def id_column(self) -> str:

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ from mirrord.binding.mappings.write_rules_file import KEYS as _WRITE_KEYS
 from mirrord.binding.mappings.write_rules_file import read_write_rules, refuse_write_keys
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.errors import UserError
+from mirrord.markdown.content_loss import ContentLoss
 
 DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with watch = "poll"
 MIN_POLL_SECONDS = 1
@@ -44,7 +45,7 @@ _KEYS = {
     "tenant": ("column", "map", "fixed"),
     "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url", "space"),
     "space": ("table", "id", "title", "tenant", "deleted", "filter"),
-    "body": ("table", "match", "column", "format", "names"),
+    "body": ("table", "match", "column", "format", "names", "content_loss"),
     "links": _LINK_KEYS,
 }
 _RESERVED_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # other keys of the mapping say what is in them
@@ -106,7 +107,7 @@ def parse_mapping(text: str) -> Mapping:
         poll_seconds=_read_seconds(binding),
         tenancy=_read_tenancy(sections["tenant"]),
         page=_read_page(sections["page"]),
-        body=_read_body(sections["body"], sections["page"]),
+        body=replace(_read_body(sections["body"], sections["page"]), content_loss=_read_content_loss(sections)),
         front=_read_front(sections["front"]),
         text=text,
         writes=_read_writes(sections),
@@ -271,6 +272,25 @@ def _read_body(section: _Section, page: _Section) -> Body:
     if sum(match.constant is None for match in matches) != 1:
         raise UserError('`body.match` must name the column with the id of the page once: { page_id = "id" }.')
     return Body(column, form, _read_table(section, "table"), matches, names)
+
+
+def _read_content_loss(sections: ByKey[str, _Section]) -> ContentLoss:
+    """What becomes of tables that Markdown lacks. Raises UserError where the mapping cannot have that."""
+    section = sections["body"]
+    text = section.text_of("content_loss")
+    if text is None:
+        return ContentLoss.JSON
+    names = [rule.value for rule in ContentLoss]
+    if text not in names:
+        raise UserError(f"`body.content_loss` is {text!r}: choose one of {', '.join(names)}.")
+    if section.values.get("format") == Format.MARKDOWN:
+        raise UserError("`body.content_loss` is about tables of documents and HTML, which a body of Markdown has not.")
+    if text == ContentLoss.DEGRADE.value and sections["binding"].values.get("mode") == "both":
+        raise UserError(
+            '`body.content_loss = "degrade"` needs `binding.mode = "in"`: an edit would write the simpler table into '
+            "the app."
+        )
+    return ContentLoss(text)
 
 
 def _read_match(column: str, value: object, page: _Section) -> Match:

@@ -140,6 +140,12 @@ class WriteStatements:
         )
 
     @property
+    def load_free_number(self) -> str:
+        """The statement that returns the id `id` and a number behind those of all rows that the binding may see."""
+        column = self._order_column
+        return f"SELECT %(id)s::text, (coalesce(max({column}), 0) + 1)::text FROM {self._table} AS p"
+
+    @property
     def lock_numbered(self) -> str:
         """The statement that locks the rows `ids` and returns them with their numbers; it fails if one is not free."""
         key, kind = f"p.{quote_name(self._page.id)}", self._type_of(self._page.table, self._page.id)

@@ -221,3 +221,43 @@ def test_a_page_with_an_address_in_the_app_says_that_it_is_only_read() -> None:
     assert properties is not None
     assert properties["bound_to"] == "wiki"
     assert properties["bound_url"] == "https://wiki.example/pages/a%20b%2Fc/edit"
+
+
+def table_body(**attributes: int) -> str:
+    def cell(words: str, **attrs: int) -> dict[str, object]:
+        paragraph = {"type": "paragraph", "content": [{"type": "text", "text": words}]}
+        return {"type": "tableCell", "content": [paragraph], "attrs": attrs}
+
+    rows = [[cell("wide", **attributes)], [cell("one"), cell("two")]]
+    table = {"type": "table", "content": [{"type": "tableRow", "content": cells} for cells in rows]}
+    return orjson.dumps({"type": "doc", "content": [table]}).decode()
+
+
+def test_a_table_that_markdown_lacks_becomes_what_the_mapping_says() -> None:
+    row = row_of(table_body(colspan=2))
+    assert "```tiptap-node" in text_of(ENTRY, row, mapping_of("tiptap"))
+    assert "```tiptap-node" in text_of(ENTRY, row, mapping_of("tiptap", 'content_loss = "json"'))
+    degraded = text_of(ENTRY, row, mapping_of("tiptap", 'content_loss = "degrade"'))
+    assert "tiptap-node" not in degraded
+    assert "| one | two |" in degraded
+    with pytest.raises(Damaged, match="cells that span others"):
+        text_of(ENTRY, row, mapping_of("tiptap", 'content_loss = "refuse"'))
+
+
+def test_a_table_of_markdown_is_no_loss() -> None:
+    document = read_document("| a | b |\n|---|---|\n| c | d |\n")
+    row = row_of(orjson.dumps(document).decode())
+    assert text_of(ENTRY, row, mapping_of("tiptap", 'content_loss = "refuse"')).endswith("| c | d |\n")
+
+
+@pytest.mark.parametrize(
+    "body", ['{"type": "doc", "content": [{"content": []}]}', '{"type": "doc", "content": [{"type": 3}]}']
+)
+def test_a_body_that_is_no_document_is_a_problem_whatever_becomes_of_tables(body: str) -> None:
+    with pytest.raises(Damaged):
+        text_of(ENTRY, row_of(body), mapping_of("tiptap", 'content_loss = "degrade"'))
+
+
+def test_a_table_of_html_with_a_cell_that_spans_others_becomes_a_simpler_one() -> None:
+    html = '<table><tr><th>a</th><th>b</th></tr><tr><td colspan="2">wide</td></tr></table>'
+    assert "tiptap-node" not in text_of(ENTRY, row_of(html), mapping_of("html", 'content_loss = "degrade"'))

@@ -189,6 +189,12 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(FULL, 'title = "title"', 'title = "title"\nspace = "space"') + SPACE, "`space.tenant` is the column"),
         (changed(BOTH, 'id = "id"', 'id = "id"\nspace = "space"') + SPACE, 'Spaces need `binding.mode = "in"`'),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
+        (SMALL + 'content_loss = "json"', "which a body of Markdown has not"),
+        (SMALL.replace("markdown", "html") + 'content_loss = "simplify"', "choose one of degrade, refuse, json"),
+        (
+            changed(BOTH, 'column = "body"', 'column = "body"\ncontent_loss = "degrade"'),
+            "would write the simpler table",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_sentence(text: str, sentence: str) -> None:
