@@ -99,6 +99,7 @@ class Config:
     The configuration of an installation.
 
     mirror: the directory that holds one tree per tenant. data: the directory of embedded Postgres and logs.
+    backup: of the backups that the console lists and makes; None: `backup` below data.
     dsn: a libpq string or URL; None: embedded Postgres. tenants: names to mirror; empty: all of the database.
     mode: of the roots that mirrord makes. notify: who sends notifications: "commit", every transaction; "ticker", a
     daemon, which makes many commits a second cheaper. attachments: patterns of files beside the pages that are
@@ -131,6 +132,12 @@ class Config:
     links: LinkRule = LinkRule.TOOLS
     dialect: Dialect | None = None
     content_loss: ContentLoss = ContentLoss.DEGRADE
+    backup: Path | None = None
+
+    @property
+    def backup_directory(self) -> Path:
+        """The directory of the backups that the console lists and makes."""
+        return self.backup or self.data / "backup"
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -183,6 +190,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         links=parse_link_rule(written.get("links", {}).get("rewrite", LinkRule.TOOLS)),
         dialect=parse_dialect(written.get("markdown", {}).get("dialect", AUTOMATIC)),
         content_loss=parse_content_loss(written.get("markdown", {}).get("content_loss", ContentLoss.DEGRADE.value)),
+        backup=_absolute(_to_path(environment.get("MIRRORD_BACKUP")) or _to_path(written.get("backup"))),
     )
 
 
@@ -234,6 +242,10 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
 
 def _to_path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else path.absolute()
 
 
 def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:

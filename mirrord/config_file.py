@@ -19,6 +19,7 @@ _KEYS: dict[str, ExpectedType] = {
     "mirror": {"dir": str, "mode": str, "attachments": list},
     "markdown": {"dialect": str, "content_loss": str},
     "sources_dir": str,
+    "backup": str,
     "metrics": str,
     "processes": _ANY_VALUE,
     "pool": str,

@@ -55,8 +55,9 @@ def backup() -> None:
 @tenant_option
 @_DIRECTORY
 @click.option("--keep", type=click.IntRange(1), help="Remove all but the newest N backups of each tenant.")
+@click.option("--wait", type=click.FloatRange(0), default=0.0, help="Seconds to wait while another backup goes on.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def create(config: Config, tenant: str | None, directory: Path, keep: int | None, as_json: bool) -> int:
+def create(config: Config, tenant: str | None, directory: Path, keep: int | None, wait: float, as_json: bool) -> int:
     """
     Back up every tenant, or one, to DIR. Objects of earlier backups are not stored again.
 
@@ -68,7 +69,7 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
         raise UserError(f"{directory} is below {config.mirror}, so a backup would hold itself. Name one elsewhere.")
 
     async def work() -> list[_CreatedBackup]:
-        with backups.open_for_writing():
+        with backups.open_for_writing(wait):
             async with app.open_database(config) as database:
                 return [
                     await _create_backup(database, backups, config, name, backup_, keep)

@@ -39,7 +39,7 @@ class EventType(StrEnum):
     `attributes` (types by name), `source_ids` (the first), and the numbers of sources, cases and rows.
 
     Of an agent's change always `change_set`, and `client`, the name of its program, if it is known. Drafts: `title`,
-    `message`, `pages` (their number).
+    `message`, `pages` (their number). A backup that a person asked for in the console: nothing.
     """
 
     PAGE_CREATED = "PageCreated"
@@ -67,6 +67,7 @@ class EventType(StrEnum):
     SURVEY_IMPORTED = "SurveyImported"
     CASE_CREATED = "CaseCreated"
     CHANGES_APPLIED = "ChangesApplied"
+    BACKUP_REQUESTED = "BackupRequested"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ from uuid import UUID
 from mirrord.auth.issuer.issuer_settings import AccountIssuer
 from mirrord.auth.issuer.openid_issuer import OpenIdIssuer
 from mirrord.auth.sign_in import Gate
+from mirrord.config import Config
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Database
 from mirrord.domain.link_rule import LinkRule
 from mirrord.telemetry.local_server import serve
 from mirrord.web.accounts.account_desk import AccountDesk
 from mirrord.web.application import create_application
+from mirrord.web.operators.backup_runs import BackupDesk
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS
 
 HOST = "127.0.0.1"
@@ -28,7 +30,8 @@ class ConsolePlace:
 
     hosts: accepted host names in addition to those of loopback. links: what the daemon does with links of moved pages.
     accounts: where people sign in besides by links. trees: the directory of the trees of this machine.
-    signing: the private key of tokens; None: below data.
+    signing: the private key of tokens; None: below data. backups: the directory of the backups of all tenants; None:
+    none are listed or made. has_own_server: whether Postgres is the embedded one.
     """
 
     port: int
@@ -38,6 +41,23 @@ class ConsolePlace:
     accounts: AccountIssuer | None = None
     trees: Path | None = None
     signing: Path | None = None
+    backups: Path | None = None
+    has_own_server: bool = False
+
+
+def place_of(config: Config, port: int) -> ConsolePlace:
+    """The console of an installation, on a port."""
+    return ConsolePlace(
+        port,
+        config.data,
+        hosts=config.console.hosts,
+        links=config.links,
+        accounts=config.console.accounts,
+        trees=config.mirror,
+        signing=config.signing,
+        backups=config.backup_directory,
+        has_own_server=config.dsn is None,
+    )
 
 
 def url_of(port: int) -> str:
@@ -84,4 +104,15 @@ async def serve_console(
         desk.links, desk.trees, desk.signing = place.links, place.trees, place.signing
         if place.accounts is not None:
             desk.accounts = AccountDesk(OpenIdIssuer(place.accounts))
-        await serve(application, (HOST, place.port), stop, announce)
+        desk.backups = _backup_desk_of(place, dsn)
+        try:
+            await serve(application, (HOST, place.port), stop, announce)
+        finally:
+            if desk.backups is not None:
+                await desk.backups.close()
+
+
+def _backup_desk_of(place: ConsolePlace, dsn: str) -> BackupDesk | None:
+    if place.backups is None or place.trees is None:
+        return None
+    return BackupDesk(dsn, place.backups, place.trees, place.data, place.has_own_server)

@@ -22,6 +22,7 @@ from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import UserError
 from mirrord.web.accounts.account_desk import AccountDesk
+from mirrord.web.operators.backup_runs import BackupDesk
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, MAX_SHARED_READS, ReadLimit
 from mirrord.web.request_checks import RateLimit
 
@@ -45,6 +46,7 @@ class AppContext:
     after some seconds. links: what the daemon does with links of moved pages.
     accounts: where people sign in besides by links. trees: the directory of the trees on this machine; None: none.
     signing: the private key of tokens; None: below the data directory. rescan: held while one waits for a scan.
+    backups: where they are, and those that are being made; None: none are listed or made.
     """
 
     database: Database
@@ -56,6 +58,7 @@ class AppContext:
     accounts: AccountDesk | None = None
     trees: Path | None = None
     signing: Path | None = None
+    backups: BackupDesk | None = None
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
     rescan_rate: RateLimit = field(default_factory=lambda: RateLimit(6))

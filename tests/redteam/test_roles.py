@@ -36,6 +36,7 @@ DECISIONS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "changes/none/undo", {}),
     ("POST", "tokens", {"actor": "agent", "scope": "write", "days": 1}),
     ("DELETE", "tokens/0123456789abcdef", {}),
+    ("POST", "backups", {}),
     ("POST", "local-tree/rescan", {}),
     ("POST", "local-tree/pause", {"paused": True}),
     ("PUT", "local-tree/ignore", {"ignore": "*", "digest": None}),
@@ -137,8 +138,8 @@ def test_an_operator_of_one_tenant_sees_no_list_of_tenants_and_no_machine(consol
     assert str(console.mirrord.root) not in operator.ask("GET", "/t/demo/api/status").text
 
 
-@pytest.mark.parametrize("path", ["tokens", "local-tree"])
-def test_only_operators_of_a_tenant_see_its_tokens_and_its_tree(
+@pytest.mark.parametrize("path", ["tokens", "local-tree", "backups", "backups/run"])
+def test_only_operators_of_a_tenant_see_its_tokens_its_backups_and_its_tree(
     reader: Browser, writer: Browser, operator: Browser, path: str
 ) -> None:
     assert [browser.ask("GET", f"/t/demo/api/{path}").status for browser in (reader, writer, operator)] == [

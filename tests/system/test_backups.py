@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -369,6 +371,28 @@ def test_of_two_at_once_the_second_says_so(sample: BackupSample) -> None:
             result = run_command("backup", *arguments)
             assert result.code == 4
             assert "is going on" in result.err
+
+
+def test_one_that_waits_begins_when_the_first_has_ended(sample: BackupSample, tmp_path: Path) -> None:
+    directory = tmp_path / "kept"
+    with ThreadPoolExecutor() as pool, Backups(directory).open_for_writing():
+        command = [sys.executable, "-P", "-m", "mirrord.cli", "backup", "create", str(directory), "--wait", "600"]
+        waiting = pool.submit(subprocess.run, [*command, *sample.mirrord.places], check=False, timeout=600)
+        eventually(lambda: _holders(directory) > 1, "the second, which has the directory open")
+        assert not waiting.done()
+        assert list((directory / "backups").iterdir()) == []
+    assert waiting.result().returncode == 0
+    assert [backup.number for backup in Backups(directory).list_backups("demo")] == [1]
+
+
+def _holders(directory: Path) -> int:
+    """How many processes have a directory open."""
+    holders = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if link.readlink() == directory:
+                holders.add(link.parts[2])
+    return len(holders)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")

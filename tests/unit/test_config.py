@@ -194,6 +194,13 @@ def test_sources_can_be_in_another_directory() -> None:
     assert load(Flags(), {}).sources_dir == "Research/Material"
 
 
+def test_backups_are_below_the_data_unless_they_are_put_elsewhere() -> None:
+    assert load(Flags(data=Path("/srv/data")), {}).backup_directory == Path("/srv/data/backup")
+    write('backup = "/srv/written"')
+    assert load(Flags(), {}).backup_directory == Path("/srv/written")
+    assert load(Flags(), {"MIRRORD_BACKUP": "/srv/named"}).backup_directory == Path("/srv/named")
+
+
 @pytest.mark.parametrize("text", ["", "/", "a//b", "../x", ".hidden", "a/assets"])
 def test_sources_cannot_be_where_no_pages_are(text: str) -> None:
     write(f"sources_dir = {text!r}")

@@ -15,7 +15,7 @@ from mirrord.config import Config
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable, UserError
 from mirrord.telemetry.process_reports import log_to
-from mirrord.web.console_server import ConsolePlace, last_url, serve_console, sign_in_url, url_of
+from mirrord.web.console_server import last_url, place_of, serve_console, sign_in_url, url_of
 
 
 @click.group(invoke_without_command=True)
@@ -82,16 +82,7 @@ async def _serve_console(config: Config, port: int) -> None:
     async with app.running_postgres(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
-            settings = config.console
-            place = ConsolePlace(
-                port,
-                config.data,
-                settings.hosts,
-                config.links,
-                settings.accounts,
-                config.mirror,
-                config.signing,
-            )
+            place = place_of(config, port)
             await serve_console(place, postgres.session_dsn, gate, stop, announce)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

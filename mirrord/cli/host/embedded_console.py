@@ -9,7 +9,7 @@ from mirrord.cli.output import current_person
 from mirrord.daemon.daemon import Daemon
 from mirrord.errors import MirrordError, UserError
 from mirrord.sync.timing import pause
-from mirrord.web.console_server import ConsolePlace, serve_console, sign_in_url
+from mirrord.web.console_server import place_of, serve_console, sign_in_url
 
 
 class DaemonConsole:
@@ -34,15 +34,7 @@ class DaemonConsole:
         try:
             gate = self._gate = Gate(daemon.config.data)
             config = daemon.config
-            place = ConsolePlace(
-                settings.port,
-                config.data,
-                settings.hosts,
-                config.links,
-                settings.accounts,
-                config.mirror,
-                config.signing,
-            )
+            place = place_of(config, settings.port)
             await serve_console(place, daemon.postgres.session_dsn, gate, daemon.stop, self._announce)
         except UserError as error:
             daemon.degraded["console"] = f"The console is not served: {error}"

@@ -30,7 +30,7 @@ def render_units(layout: Layout) -> dict[str, str]:
     command = " ".join(_quote(word, command=True) for word in layout.program)
     parts = {"command": command, "target": target, "places": _place_settings(layout), "kept": KEPT_BACKUPS}
     parts["backup"] = _quote(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
-    writable = {name: [layout.backup] if name == BACKUP and layout.backup else [] for name in _UNITS}
+    writable = {name: [layout.backup] if name in (SERVICE, BACKUP) and layout.backup else [] for name in _UNITS}
     return {
         name: text.format(**parts, sandbox=_sandbox_settings(layout, writable[name])) for name, text in _UNITS.items()
     }
@@ -39,8 +39,9 @@ def render_units(layout: Layout) -> dict[str, str]:
 def _place_settings(layout: Layout) -> str:
     data = _quote(f"MIRRORD_DATA={layout.data}") if layout.data else "MIRRORD_DATA=%S/mirrord"
     mirror = _quote(f"MIRROR_DIR={layout.mirror}") if layout.mirror else "MIRROR_DIR=%S/mirrord/mirror"
+    backup = f"Environment={_quote(f'MIRRORD_BACKUP={layout.backup}')}\n" if layout.backup else ""
     user = _USER if layout.is_system else ""
-    return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n"
+    return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n{backup}"
 
 
 def _sandbox_settings(layout: Layout, writable: list[str]) -> str:
@@ -142,7 +143,8 @@ Type=oneshot
 # What was saved a moment ago is in the rows then; what is not is kept as files.
 ExecStartPre=-{command} flush --timeout 300
 # A failure here is a backup that was not made, or files that could not be read; the journal says which.
-ExecStart={command} backup create {backup} --keep {kept}
+# One that a person asked for in the console is waited for.
+ExecStart={command} backup create {backup} --keep {kept} --wait 3600
 TimeoutStartSec=6h
 Nice=10
 IOSchedulingClass=idle

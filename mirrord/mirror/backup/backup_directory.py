@@ -15,6 +15,7 @@ import fcntl
 import os
 import re
 import shutil
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
 _MAX_FRESH_BYTES, _MAX_FRESH_OBJECTS = 64 << 20, 2000  # not durable yet
 _COMPRESSION_LEVEL = 4  # of zlib: half the time of its default, a tenth more bytes
 _GZIP_WINDOW, _GZIP_HEADER = 31, b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"  # RFC 1952, without name and time
+_LOCK_PAUSE_SECONDS = 0.5  # seconds between two tries
+_RESERVED_SHARE = 20  # a twentieth of the disk
+_MAX_RESERVED_BYTES = 1 << 30
 _MANIFEST_NAME = re.compile(r"(\d{6})-([0-9a-f]{32})\.json")
 
 
@@ -50,17 +54,21 @@ class Backups:
     added, added_bytes: number and size on disk of the objects stored through this value.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, leaves_room: bool = False) -> None:
+        """leaves_room: a twentieth of the disk, at most 1 GiB, stays free for what else is on it."""
         self.directory = directory
+        self._leaves_room = leaves_room
         self.added = 0
         self.added_bytes = 0
         self._fresh: set[str] = set()
         self._fresh_bytes = 0
 
     @contextlib.contextmanager
-    def open_for_writing(self) -> Iterator[None]:
+    def open_for_writing(self, wait_seconds: float = 0.0) -> Iterator[None]:
         """
         Exclude other writers and removals for the length of a `with`. Makes the directory if it is missing.
+
+        wait_seconds: for another program that works here.
 
         Raises:
             Refused: another program works here.
@@ -69,7 +77,8 @@ class Backups:
         """
         with self._translate_errors(), contextlib.ExitStack() as undone:
             self._make_directories()
-            undone.callback(os.close, self._acquire_lock(fcntl.LOCK_EX))
+            self._check_room()
+            undone.callback(os.close, self._acquire_lock(fcntl.LOCK_EX, wait_seconds))
             self._empty_incoming()
             undone.callback(self._empty_incoming)
             yield
@@ -105,6 +114,7 @@ class Backups:
         """Make the objects added since the last call durable, then publish them."""
         if not self._fresh:
             return
+        self._check_room()
         self._sync_file_system()
         for directory in {name[:2] for name in self._fresh}:
             (self.directory / "objects" / directory).mkdir(_DIRECTORY_MODE, exist_ok=True)
@@ -133,6 +143,13 @@ class Backups:
         if digest_of(data).hex() != name:
             raise Damaged(f"{self._object_path(name)} is damaged: its content is not what its name says.")
         return data
+
+    def measure(self, name: str) -> int:
+        """The size of an object on disk, in bytes. Raises Damaged if it is gone."""
+        for path in (self._object_path(name + LINES_SUFFIX), self._object_path(name)):
+            with contextlib.suppress(OSError):
+                return path.stat().st_size
+        raise Damaged(f"{self._object_path(name)} is gone.")
 
     def next_number(self, tenant: str) -> int:
         """The number of the next backup of a tenant."""
@@ -232,14 +249,29 @@ class Backups:
         shutil.rmtree(self.directory / "incoming")
         (self.directory / "incoming").mkdir(_DIRECTORY_MODE)
 
-    def _acquire_lock(self, kind: int) -> int:
+    def _check_room(self) -> None:
+        """Raises Unavailable if too little of the disk is free, and some has to stay so."""
+        if not self._leaves_room:
+            return
+        disk = os.statvfs(self.directory)
+        reserved = min(disk.f_blocks * disk.f_frsize // _RESERVED_SHARE, _MAX_RESERVED_BYTES)
+        if disk.f_bavail * disk.f_frsize < reserved:
+            raise Unavailable(
+                f"The disk of {self.directory} is nearly full: {reserved >> 20} MiB of it stay free. "
+                "No new backup was made, earlier backups are complete."
+            )
+
+    def _acquire_lock(self, kind: int, wait_seconds: float = 0.0) -> int:
         """A descriptor that holds the lock of the directory until it is closed, or the process ends."""
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise Refused(f"Another backup, or a check of one, is going on in {self.directory}. Wait for it.") from None
+        deadline = time.monotonic() + wait_seconds
+        with contextlib.ExitStack() as undone:
+            undone.callback(os.close, descriptor)
+            while not _try_lock(descriptor, kind):
+                if time.monotonic() >= deadline:
+                    raise Refused(f"Another backup, or a check of one, is going on in {self.directory}. Wait for it.")
+                time.sleep(_LOCK_PAUSE_SECONDS)
+            undone.pop_all()
         return descriptor
 
     @contextlib.contextmanager
@@ -254,6 +286,14 @@ class Backups:
                     "Free some space, or keep fewer with --keep."
                 ) from error
             raise UserError(f"{error.filename or self.directory} cannot be used: {error.strerror}.") from error
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read_manifest(path: Path, digest: str) -> Manifest | None:

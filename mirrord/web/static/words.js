@@ -267,6 +267,7 @@ export const EVENTS = {
   SurveyImported: "imported a survey",
   CaseCreated: "created a case",
   ChangesApplied: "applied a change set",
+  BackupRequested: "asked for a backup",
 };
 
 export const REVIEW = {
@@ -456,4 +457,29 @@ export const TOKENS = {
   endOf: (agent) => `End the access of ${agent}`,
   endsAtOnce: (agent) => `End this access of ${agent}? It ends at once.`,
   ended: "That access has ended.",
+};
+
+export const BACKUPS = {
+  title: "Backups",
+  about: (directory) => `A backup holds this tenant as it was at one moment: all pages with their versions, files, decisions and events. They are in ${directory} on this machine; copy that directory to another place with any tool.`,
+  none: "There is no backup yet.",
+  last: (moment, age) => `The last backup is ${age} old (${moment}).`,
+  ages: { minute: "less than an hour", hours: (count) => (count === 1 ? "an hour" : `${count} hours`), days: (count) => (count === 1 ? "a day" : `${count} days`) },
+  make: "Make a backup now",
+  waits: "Waits until another backup on this machine is made.",
+  goesOn: (by, percent) => `A backup is being made for ${by}: ${percent} %`,
+  whole: (number) => `Backup ${number} is complete.`,
+  unread: (files) => `${files} could not be read, and are not in it.`,
+  failed: (sentence) => `No backup was made. ${sentence}`,
+  number: (number) => `Backup ${number}`,
+  holds: (pages, versions, attachments, files) => `${pages}, ${versions}, ${attachments}, ${files} that no row has`,
+  size: (bytes) => `${bytes}, with what it shares with other backups`,
+  noSize: "parts of it are gone",
+  damaged: (numbers) => `The lists of these backups are damaged, so they cannot be restored: ${numbers}.`,
+  restore: "How to restore it",
+  beside: "As a new tenant beside this one, to look at it and to copy from it. Its files are written when the daemon starts again:",
+  lost: "As this tenant, into a database that does not have it any more:",
+  where: "Run the command on this machine, as the user whose files these are. Where MIRRORD_DSN is named, set it to the address of the database before.",
+  copy: "Copy",
+  copied: "Copied.",
 };

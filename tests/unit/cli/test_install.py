@@ -53,12 +53,14 @@ def test_directories_of_a_configuration_file_are_opened_for_the_service(into: Pa
     assert "ReadWritePaths=/srv/tree\nReadWritePaths=/srv/data\n" in text
 
 
-def test_backups_go_where_the_operator_says_and_only_their_unit_may_write_there(into: Path) -> None:
+def test_backups_go_where_the_operator_says_at_night_and_from_the_console(into: Path) -> None:
     install(into, "--system", "--backup", "/srv/of many $ nights")
     text = (into / BACKUP).read_text(encoding="utf-8")
-    assert ' backup create "/srv/of many $$ nights" --keep 14\n' in text
-    assert 'ReadWritePaths="/srv/of many $ nights"\n' in text
-    assert "/srv/of" not in (into / SERVICE).read_text(encoding="utf-8")
+    assert ' backup create "/srv/of many $$ nights" --keep 14 --wait 3600\n' in text
+    for unit, is_writer in ((BACKUP, True), (SERVICE, True), (CHECK, False)):
+        text = (into / unit).read_text(encoding="utf-8")
+        assert ('ReadWritePaths="/srv/of many $ nights"\n' in text) == is_writer
+        assert 'Environment="MIRRORD_BACKUP=/srv/of many $ nights"\n' in text
     listed = next_commands(Layout(True, backup="/srv/backup"))
     assert "install -d -o mirrord -g mirrord -m 0750 /var/lib/mirrord '/srv/backup'" in listed
 

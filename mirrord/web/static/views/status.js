@@ -4,6 +4,7 @@ import { problemCard } from "../elements/problems.js";
 import { pace, sparkline } from "../elements/sparkline.js";
 import { getFor, href } from "../server/api.js";
 import { EVENTS, STATUS } from "../words.js";
+import { backups } from "./backups.js";
 import { localTree } from "./local_tree.js";
 import { mirrors } from "./mirrors.js";
 import { access } from "./tokens.js";
@@ -62,8 +63,7 @@ export function start(signal) {
   const showOperations = async () => {
     const section = await localTree();
     if (section && !signal.aborted) parts[1].section.after(section); // beside the mirrors, which it stops
-    const tokens = await access();
-    if (tokens && !signal.aborted) place.append(tokens);
+    for (const section of [await backups(signal), await access()]) if (section && !signal.aborted) place.append(section);
   };
   let waiting = null;
   const soon = () => (waiting ??= setTimeout(() => ((waiting = null), trying(show)), AGAIN));
