@@ -23,7 +23,8 @@ from mirrord.sync.observation.file_look import UNKNOWN_ENTRY
 from mirrord.sync.observation.observe import Dirty, Observation, TreeView, observe_save
 from mirrord.sync.pass_results import conclude
 from mirrord.sync.writing.apply import PassOutcome, may_be_stale
-from mirrord.sync.writing.row_writes import MAX_LOOP_BYTES, write_save
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
+from mirrord.sync.writing.row_writes import write_save
 from mirrord.sync.writing.write_outcomes import concerns_rows
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -41,11 +41,11 @@ class CallTrace:
         if (function := self._functions[code]) is not None:
             self.calls.append(function)
 
-    def functions_between(self, start: int, last: str) -> Set[Function] | None:
-        """The functions called from call number *start* to one with the name *last*; None: it was not called yet."""
+    def calls_between(self, start: int, last: str) -> Sequence[Function] | None:
+        """The calls from call number *start* to that of a function named *last*; None: it was not called yet."""
         calls = self.calls[start:]
         names = [function.name for function in calls]
-        return frozenset(calls[: names.index(last)]) if last in names else None
+        return calls[: names.index(last)] if last in names else None
 
 
 def _function_of(code: CodeType) -> Function | None:

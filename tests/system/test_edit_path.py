@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from mirrord.config import Config
 from mirrord.daemon.running_mirror import RunningMirror
@@ -46,9 +47,9 @@ class Page:
         return f"Diary/{self.file.name}"
 
     def has(self, text: str) -> bool:
-        """Whether its row and its file have *text*."""
+        """Whether its row and its file end with *text*."""
         page = page_at(self.app, self.path)
-        return page is not None and page.markdown == text == self.file.read_text()
+        return page is not None and page.markdown == self.file.read_text() and page.markdown.endswith(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,18 @@ class Traced:
 
     def functions_of(self, edit: Edit) -> Set[Function]:
         """The functions from *edit*, which is given a new text, to the end of its pass; fewest of some edits."""
-        functions = min((self._trace_edit(edit, page) for page in self.pages[edit]), key=len)
-        is_notified = edit is update_row
+        functions = min((frozenset(self.calls_of(edit, page)) - self.idle for page in self.pages[edit]), key=len)
+        is_notified = edit in (update_row, update_document)
         return {function for function in functions if is_notified or function.name not in NOTICE_FUNCTIONS}
 
-    def _trace_edit(self, edit: Edit, page: Page) -> Set[Function]:
+    def calls_of(self, edit: Edit, page: Page) -> Sequence[Function]:
+        """The calls from *edit* of one page to the end of its pass."""
         wait_for_rest(self.mirror)
         start, text = len(self.trace.calls), f"The new text of {page.path}.\n"
         edit(page, text)
-        functions = eventually(lambda: self.trace.functions_between(start, LAST), "the pass ends")
+        calls = eventually(lambda: self.trace.calls_between(start, LAST), "the pass ends")
         eventually(lambda: page.has(text), "both sides have the text")
-        return functions - self.idle
+        return calls
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,7 @@ def traced(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     directory = tmp_path_factory.mktemp("traced")
     config = Config(mirror=directory / "mirror", data=directory / "data", dsn=module_dsn, tenants=("demo",))
     root = config.mirror / "demo"
-    files: Mapping[Edit, list[Path]] = {edit: _files_for(edit, root) for edit in (save_file, replace_file, update_row)}
+    files: Mapping[Edit, list[Path]] = {edit: _files_for(edit, root) for edit in EDITS_OF_EACH_KIND}
     for file in (root / "Diary.md", *chain(*files.values()), root / "Other.md"):
         save(file, f"The text of {file.name}.\n")
     with traced_daemon(config) as (daemon, trace):
@@ -128,12 +130,26 @@ def update_row(page: Page, text: str) -> None:
     page.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, page.file.stem])
 
 
+def update_document(page: Page, text: str) -> None:
+    """Add a paragraph to the document of the row, as an editor does."""
+    paragraph = {"type": "paragraph", "content": [{"type": "text", "text": text.rstrip()}]}
+    row = page_at(page.app, page.path)
+    assert row is not None
+    assert row.content is not None
+    content = {**row.content, "content": [*row.content["content"], paragraph]}
+    page.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", [Jsonb(content), row.id])
+
+
+EDITS_OF_EACH_KIND: Sequence[Edit] = (save_file, replace_file, update_row, update_document)
+
+
 @pytest.mark.parametrize(
     ("edit", "writing", "most_functions", "most_modules"),
     [
         pytest.param(save_file, "write_save", 162, 40, id="save in place"),
         pytest.param(replace_file, "write_save", 159, 40, id="save by rename"),
         pytest.param(update_row, "write_files", 242, 58, id="row"),
+        pytest.param(update_document, "write_files", 440, 96, id="document"),
     ],
 )
 def test_an_edit_of_a_known_page_runs_through_few_functions(
@@ -145,3 +161,9 @@ def test_an_edit_of_a_known_page_runs_through_few_functions(
     assert writing in {function.name for function in functions}
     assert len(functions) <= most_functions, sorted(functions)
     assert len(modules) <= most_modules, sorted(modules)
+
+
+def test_the_documents_of_a_row_are_parsed_once(traced: Traced) -> None:
+    """That is: the one that an app wrote, and the one before; most of the time of a row's edit is theirs."""
+    calls = traced.calls_of(update_document, traced.pages[update_document][0])
+    assert [function.name for function in calls].count("parse_json") == 2

@@ -17,7 +17,7 @@ from mirrord.sync.observation.file_look import UNKNOWN_ENTRY
 from mirrord.sync.observation.identity_evidence import FoundFile
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import TreeView
-from mirrord.sync.writing.row_writes import MAX_LOOP_BYTES
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
 from tests.unit.states import ENTRY, FOLDER, THERE, A, B, C, all_states, base, file, row, state
 
 PATH = "Page.md"

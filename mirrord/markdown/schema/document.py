@@ -61,6 +61,7 @@ _BOUNDS: Mapping[str, Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 _KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
+_PARTS: Final = (("attrs", dict), ("content", list), ("marks", list))  # the keys with containers, and of which type
 
 
 def make_document(content: Sequence[Node]) -> Document:
@@ -155,13 +156,16 @@ def _is_mark(value: object) -> bool:
 
 
 def _check_parts(name: str, value: Mapping[str, object]) -> None:
-    for key, kind in (("attrs", dict), ("content", list), ("marks", list)):
-        if not isinstance(value.get(key), kind | None):
+    for key, kind in _PARTS:
+        part = value.get(key)
+        if part is not None and not isinstance(part, kind):
             raise Damaged(f"the content holds a {name} whose `{key}` is not a {kind.__name__}")
     if ("text" in value) != (name == "text") or not isinstance(value.get("text", ""), str):
         raise Damaged(f"the content holds a {name} whose `text` is wrong")
-    for key, (lowest, highest) in _BOUNDS.get(name, {}).items():
-        if not is_in_bounds(name, key, cast(Mapping[str, object], value.get("attrs") or {}).get(key)):
+    if name not in _BOUNDS or not value.get("attrs"):
+        return
+    for key, (lowest, highest) in _BOUNDS[name].items():
+        if not is_in_bounds(name, key, cast(Mapping[str, object], value["attrs"]).get(key)):
             raise Damaged(f"the content holds a {name} whose `{key}` is not a number from {lowest} to {highest}")
 
 

@@ -35,11 +35,10 @@ def with_plain_tables(document: Document, before: Sequence[Node], rule: ContentL
     """
     if rule is ContentLoss.JSON or not _holds_table(document):
         return document
-    fences = [table for table in _tables_in(before) if _is_irregular(table)]
-    ids, meanings = {id_of(table) for table in fences} - {None}, {fingerprint(normalize(table)) for table in fences}
+    tables = list(_tables_in(before))
 
     def plain(table: Node) -> Node:
-        if not _is_irregular(table) or id_of(table) in ids or fingerprint(normalize(table)) in meanings:
+        if table in tables or not _is_irregular(table) or _is_in(tables, table):  # most tables of a page did not change
             return table
         if rule is ContentLoss.REFUSE:
             raise Damaged("a table has blocks in its cells, cells that span others, or rows of unequal length")
@@ -90,6 +89,14 @@ def _tables_in(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _is_irregular(table: Node) -> bool:
     return has_no_markdown(normalize(table))
+
+
+def _is_in(tables: Sequence[Node], table: Node) -> bool:
+    """Whether one of the *tables*, which is irregular as well, has the id or the meaning of *table*."""
+    fences = [other for other in tables if _is_irregular(other)]
+    if any(id_of(table) == id_of(other) is not None for other in fences):
+        return True
+    return fingerprint(normalize(table)) in {fingerprint(normalize(other)) for other in fences}
 
 
 def _holds_unknown(node: Node) -> bool:

@@ -12,6 +12,8 @@ from mirrord.markdown.frontmatter.page_properties import Views, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.tree.tenant_tree import Tree
 
+MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
+
 
 def data_of(tree: Tree, file: File) -> bytes:
     """The bytes of *file*, read again if they are not in memory. Raises Stale if they have changed."""

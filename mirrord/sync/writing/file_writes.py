@@ -205,10 +205,8 @@ async def _write_file(writing: _Writing, decision: Decision, paths: Mapping[Entr
     replaced_digest = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
     if replaced_digest is None and await _needs_scan(sides, decision, path, outcome):
         return None
-    base = _base_of_written(decision, row, path, data)
-    is_new = decision.state.base is None
     try:
-        written = await asyncio.to_thread(_replace_file, sides, base, data, replaced_digest, is_new=is_new)
+        base, written = await asyncio.to_thread(_replace_file, sides, decision, path, data, replaced_digest)
     except Stale:
         if replaced_digest is None:
             _note_occupied(sides, decision, path, outcome)
@@ -287,22 +285,29 @@ def _current_path(decision: Decision) -> str | None:
     return file.path if isinstance(file, File) and file.kind is not Kind.FOLDER else None
 
 
-def _replace_file(sides: Sides, base: Base, data: bytes, replaced_digest: Digest | None, *, is_new: bool) -> Written:
-    """Write the file of *base*. Its inode is remembered at once: the daemon may die before it records the base."""
-    assert base.path is not None
+def _replace_file(
+    sides: Sides, decision: Decision, path: str, data: bytes, replaced_digest: Digest | None
+) -> tuple[Base, Written]:
+    """
+    Write *data*, and return the base to record for it; the text is parsed for that when it is in place.
+
+    The inode is remembered at once: the daemon may die before it records the base.
+    """
     sides.check_lease()
     if replaced_digest is None:
-        sides.tree.make_directories(parent_of(base.path))
-    expected = replacing.ExpectedFile(base.entry, replaced_digest)
-    with lock_for(sides.tree, [base.path]):
-        written = replacing.write(sides.tree, sides.journal, base.path, data, expected)
+        sides.tree.make_directories(parent_of(path))
+    row = row_of(decision)
+    expected = replacing.ExpectedFile(row.entry, replaced_digest)
+    with lock_for(sides.tree, [path]):
+        written = replacing.write(sides.tree, sides.journal, path, data, expected)
+    base = _base_of_written(decision, row, path, data)
     if written.stat is not None:
         cached = cached_stat(written.stat, base.digest, base.entry)
-        if is_new:
+        if decision.state.base is None:
             sides.unrecorded_files.note_written(sides.state, base, cached)
         else:
-            sides.state.store({base.path: cached})
-    return written
+            sides.state.store({path: cached})
+    return base, written
 
 
 def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:

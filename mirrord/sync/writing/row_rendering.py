@@ -24,16 +24,21 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.schema.block import ids_in
-from mirrord.markdown.schema.document import Document, parse_json_or_none
+from mirrord.markdown.schema.document import Document
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import NewViews, render
-from mirrord.markdown.write.stored_form import complete_ids, content_of, keep_nodes_and_ids
+from mirrord.markdown.write.stored_form import complete_ids, keep_nodes_and_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
-from mirrord.sync.writing.entry_bodies import text_of
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES, text_of
 from mirrord.sync.writing.write_outcomes import Refusal, refusal_of_page
-from mirrord.sync.writing.written_views import read_content, read_frontmatter
+from mirrord.sync.writing.written_views import (
+    NO_DOCUMENTS,
+    WrittenDocuments,
+    read_content,
+    read_documents,
+    read_frontmatter,
+)
 
 
 @dataclass(slots=True)
@@ -154,8 +159,7 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
         if page.version != row.version:
             continue
         try:
-            former = await _load_former(connection, sides, page) if page.content is not None else ()
-            derived = await asyncio.to_thread(_derive, page, former, sides.content_loss)
+            derived = await _derive_loaded(connection, sides, page)
             is_stored = await _store_derived(connection, sides, page, derived)
         except Damaged as error:
             result.refusals.append(refusal_of_page(page.entry, error))
@@ -168,17 +172,27 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
     return result
 
 
+async def _derive_loaded(connection: Connection, sides: Sides, page: PageRow) -> _Derived:
+    """Derive text and document of *page*; in one turn of a thread, unless earlier texts have to be loaded first."""
+    if page.content is None and len((page.markdown or "").encode()) <= MAX_LOOP_BYTES:  # a thread's turn takes longer
+        return _derive(page, NO_DOCUMENTS, (), sides.content_loss)
+    derived = await asyncio.to_thread(_derive_at_once, page, sides.content_loss)
+    if derived is None:
+        former = await derived_rows.load_former_texts(connection, sides.tenant, page)
+        derived = await asyncio.to_thread(_derive_with_former, page, former, sides.content_loss)
+    return derived
+
+
 async def _load_former(connection: Connection, sides: Sides, page: PageRow) -> list[str]:
-    """The earlier texts of *page*, if its document has blocks that the one before had not."""
-    if page.markdown is None or not await asyncio.to_thread(_has_new_blocks, page):
-        return []
-    return await derived_rows.load_former_texts(connection, sides.tenant, page)
+    """The earlier texts of *page*, if what an app wrote may have been in them."""
+    with suppress(Damaged):
+        if await asyncio.to_thread(_may_return, page):
+            return await derived_rows.load_former_texts(connection, sides.tenant, page)
+    return []
 
 
-def _has_new_blocks(page: PageRow) -> bool:
-    before = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
-    now = parse_json_or_none(page.content) if page.content is not None else None
-    return not set(ids_in(content_of(now))) <= set(ids_in(content_of(before)))
+def _may_return(page: PageRow) -> bool:
+    return page.markdown is not None and read_documents(page).has_new_blocks
 
 
 async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Digest]:
@@ -201,12 +215,29 @@ def _record_text(name: str, record: record_rows.RecordRow) -> str:
     return render_record(name, record).text
 
 
-def _derive(page: PageRow, former: Sequence[str], loss: ContentLoss) -> _Derived:
-    """Derive text and document of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
-    rendered = _render_page(page, former, loss)
+def _derive_at_once(page: PageRow, loss: ContentLoss) -> _Derived | None:
+    """Like _derive(), without earlier texts; None: *page* has blocks that may have been in them."""
+    documents = read_documents(page)
+    if page.markdown is not None and documents.has_new_blocks:
+        return None
+    return _derive(page, documents, (), loss)
+
+
+def _derive_with_former(page: PageRow, former: Sequence[str], loss: ContentLoss) -> _Derived:
+    return _derive(page, read_documents(page), former, loss)
+
+
+def _derive(page: PageRow, documents: WrittenDocuments, former: Sequence[str], loss: ContentLoss) -> _Derived:
+    """
+    Derive text and document of *page*. documents: in its row. former: earlier texts.
+
+    Raises Damaged if writing it would lose something.
+    """
+    content = read_content(page, documents, loss)
+    rendered = _render_views(page, content, former)
     data = rendered.text.encode()
     page_links = links_of(rendered) if page.ahead_columns else None
-    document = document_of(page, loss)
+    document = complete_ids(content, documents.prior) if content else None
     if document is not None and CONSTRUCTS[page.dialect]:
         document = _document_as_read(document, rendered)
     return _Derived(data, digest_of(data), text_of(rendered), document, page_links)
@@ -246,16 +277,6 @@ async def _render_records(
             result.texts[record.entry] = data
 
 
-def document_of(page: PageRow, loss: ContentLoss) -> Document | None:
-    """The document that an app wrote, with an id for every block; None if it wrote none."""
-    content = read_content(page, loss)
-    return (
-        complete_ids(content, parse_json_or_none(page.prior_content) if page.prior_content is not None else None)
-        if content
-        else None
-    )
-
-
 def _document_as_read(document: Document, rendered: PageText) -> Document:
     """*document*; where a person typed syntax of another program, that of the text: raw, with all ids."""
     reading = read_document(rendered.text, rendered.dialect)
@@ -264,10 +285,11 @@ def _document_as_read(document: Document, rendered: PageText) -> Document:
 
 def render_page(page: PageRow, former: Sequence[str] = (), loss: ContentLoss = ContentLoss.DEGRADE) -> str:
     """The Markdown of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
-    return _render_page(page, former, loss).text
+    return _render_views(page, read_content(page, read_documents(page), loss), former).text
 
 
-def _render_page(page: PageRow, former: Sequence[str], loss: ContentLoss) -> PageText:
+def _render_views(page: PageRow, content: Document | None, former: Sequence[str]) -> PageText:
+    """The text of *page*. content: the document that an app wrote."""
     if not page.ahead_columns and page.markdown is not None:
         return PageText(page.markdown, page.dialect)
     fields = NewViews(
@@ -276,7 +298,7 @@ def _render_page(page: PageRow, former: Sequence[str], loss: ContentLoss) -> Pag
         icon=page.icon,
         position=page.position,
         frontmatter=read_frontmatter(page),
-        content=read_content(page, loss),
+        content=content,
     )
     text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
     return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)

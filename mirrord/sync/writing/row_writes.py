@@ -21,7 +21,7 @@ from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
-from mirrord.sync.writing.entry_bodies import body_of, data_of, text_of
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES, body_of, data_of, text_of
 from mirrord.sync.writing.row_statements import PreparedWrite, new_base, statements_for, update_statement
 from mirrord.sync.writing.write_outcomes import (
     Outcome,
@@ -33,7 +33,6 @@ from mirrord.sync.writing.write_outcomes import (
 )
 
 BATCH_ENTRIES = 200  # entries a transaction
-MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
 
 
 async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:

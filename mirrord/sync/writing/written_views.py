@@ -1,6 +1,8 @@
 """The views of a page that an app wrote, as they are to be written into its text."""
 
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
 
 from mirrord.db.content.derived_rows import PageRow
 from mirrord.domain.dialect import Dialect
@@ -8,7 +10,8 @@ from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.record_text import Data, read_record
-from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.schema.block import ids_in
+from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json, parse_json_or_none
 from mirrord.markdown.starterkit.block_images import BLOCK_IMAGES_SCHEMA, with_inline_images
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import SCHEMA, string_attribute
@@ -27,26 +30,61 @@ def read_frontmatter(page: PageRow) -> Data | None:
         raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
 
 
-def read_content(page: PageRow, loss: ContentLoss = ContentLoss.DEGRADE) -> Document | None:
+@dataclass(frozen=True, slots=True)
+class WrittenDocuments:
+    """
+    The documents of a page that an app wrote, parsed and checked once.
+
+    content: what the app wrote; None: no document. has_nodes: whether it consists of nodes, as a document does.
+    prior: the document before, which may be any JSON; None: there is none. before: its blocks.
+    """
+
+    content: Document | None
+    has_nodes: bool
+    prior: object
+    before: Sequence[Node]
+
+    @property
+    def has_new_blocks(self) -> bool:
+        """Whether the app's document has blocks that the one before had not, by their ids."""
+        if self.content is None or not self.has_nodes:
+            return False
+        return not set(ids_in(self.content.get("content") or [])) <= set(ids_in(self.before))
+
+
+NO_DOCUMENTS: Final = WrittenDocuments(None, False, None, ())
+
+
+def read_documents(page: PageRow) -> WrittenDocuments:
+    """The documents of *page*. Raises Damaged if what the app wrote is no JSON that can be written."""
+    if page.content is None:
+        return NO_DOCUMENTS
+    try:
+        content = parse_json(page.content)
+    except Damaged as damaged:
+        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged
+    prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
+    return WrittenDocuments(cast("Document | None", content), is_node(content), prior, content_of(prior))
+
+
+def read_content(
+    page: PageRow, documents: WrittenDocuments, loss: ContentLoss = ContentLoss.DEGRADE
+) -> Document | None:
     """
     The document that an app wrote, with the soft breaks that its editor made hard, and with tables of Markdown.
 
     Where it is in the schema of an editor that lacks nodes, with all that this editor lacks. None: it wrote none.
-    loss: what becomes of tables that Markdown lacks. Raises Damaged if it cannot be written.
+    documents: those of *page*. loss: what becomes of tables that Markdown lacks. Raises Damaged if it cannot be
+    written.
     """
-    try:
-        content = cast("Document | None", parse_json(page.content)) if page.content is not None else None
-    except Damaged as damaged:
-        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged
-    if content is None or not is_node(content):
+    content = documents.content
+    if content is None or not documents.has_nodes:
         return content
-    prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
-    before = make_document(content_of(prior))
     if schema := string_attribute(content, "schema"):
-        content = _from_schema(content, schema, prior, page.dialect)
+        content = _from_schema(content, schema, documents.prior, page.dialect)
     elif '"hardBreak"' in (page.content or ""):
-        content = with_soft_breaks(content, before)
-    return with_plain_tables(content, before.get("content") or [], loss)
+        content = with_soft_breaks(content, make_document(documents.before))
+    return with_plain_tables(content, documents.before, loss)
 
 
 def _from_schema(written: Document, schema: str, prior: object, dialect: Dialect) -> Document:
