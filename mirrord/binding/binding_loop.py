@@ -30,7 +30,7 @@ BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECO
 BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = NOTIFY_MS / 1000  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
-IDLE_SECONDS = 2.0  # seconds between two looks for a binding
+IDLE_SECONDS = 10.0  # seconds between two looks for a binding; one that is added or resumed notifies
 TRIES_UNTIL_LISTED = 5  # failures in a row, of some ten seconds, until the list of problems has why a binding waits
 
 

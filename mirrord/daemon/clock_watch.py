@@ -1,5 +1,5 @@
 """
-Whether notifications of changes get lost, as polls of the tenants' clocks show. Pure.
+Whether notifications of changes get lost, as polls of the tenants' clocks show, and how often to poll. Pure.
 
 A poll may show a change whose notification is still on its way; only one that stays away counts as lost.
 """
@@ -10,6 +10,20 @@ from mirrord.domain.entry import TenantId
 
 NOTICE_SECONDS = 0.5  # seconds after a poll has shown a change, in which its notification still comes
 BUSY_SECONDS = 5.0  # seconds after a change whose notification was lost, in which more of them may come
+
+POLL_SECONDS = 1.5  # seconds between two polls
+POLL_SECONDS_PER_TENANT = 0.02  # seconds between them at least, for each tenant: each poll reads all clocks
+MAX_POLL_SECONDS = 5.0  # seconds between them at most
+LOST_POLL_SECONDS = 0.1  # seconds between them while notifications get lost
+LOST_POLL_SECONDS_PER_TENANT = 0.002  # seconds between them at least, for each tenant, while notifications get lost
+
+
+def seconds_between_polls(tenants: int, *, is_losing: bool) -> float:
+    """Seconds between two polls of the clocks of *tenants*. is_losing: whether notifications get lost."""
+    seconds = min(MAX_POLL_SECONDS, max(POLL_SECONDS, POLL_SECONDS_PER_TENANT * tenants))
+    if is_losing:
+        return min(seconds, max(LOST_POLL_SECONDS, LOST_POLL_SECONDS_PER_TENANT * tenants))
+    return seconds
 
 
 class ClockWatch:

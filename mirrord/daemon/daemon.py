@@ -194,6 +194,7 @@ class Daemon(MirrorReports):
         return [
             rounds.scan(self.stop),
             rounds.purge(self.stop),
+            rounds.rest(self.stop),
             self._keep_heartbeat(),
             self._mirror_rows.publish_states(database, self.stop),
             BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted).run(),

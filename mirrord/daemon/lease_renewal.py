@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 from mirrord import app
 from mirrord.daemon.running_mirror import RunningMirror
 from mirrord.db import mirror_leases
-from mirrord.db.database import Database
+from mirrord.db.database import Database, Lease
 from mirrord.errors import Refused, Unavailable
 from mirrord.sync.timing import pause
 from mirrord.telemetry import engine_reports
 
 log = logging.getLogger(__name__)
 
+REPEAT_SECONDS = 60.0  # seconds after which rows are told again how far mirrors have followed the feed
 BEAT_SECONDS_PER_MIRROR = 0.01  # seconds at least between two heartbeats, for each mirror
 
 
@@ -30,32 +32,48 @@ class MirrorRows:
         self._mirrors = mirrors
         self._degraded = degraded
         self._states = engine_reports.States()
+        self._cursors: dict[str, tuple[Lease, int]] = {}  # that rows have, by the mirror's name
+        self._repeated_at = time.monotonic()
 
     async def renew(self, database: Database, stop: asyncio.Event) -> None:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not stop.is_set():
             await pause(stop, mirror_leases.RENEWAL_SECONDS)
             mirrors = dict(self._mirrors)
-            held_leases = {
-                lease: mirror for mirror in mirrors.values() if (lease := mirror.opened.sides.lease) is not None
-            }
-            cursors = {
-                lease.mirror: mirror.engine.feed.cursor
-                for lease, mirror in held_leases.items()
-                if mirror.engine.is_idle
-            }
+            leases = [lease for mirror in mirrors.values() if (lease := mirror.opened.sides.lease) is not None]
             with suppress(Unavailable):
+                cursors = self._new_cursors(mirrors)
                 with self._states.new_states(mirrors.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, cursors)
+                    renewed = await mirror_leases.renew_leases(
+                        database, leases, states_of, {lease.mirror: seq for lease, seq in cursors.values()}
+                    )
+                self._cursors |= cursors
                 for name, mirror in mirrors.items():
                     await self._keep_lease(name, mirror, renewed)
+
+    def _new_cursors(self, mirrors: Mapping[str, RunningMirror]) -> dict[str, tuple[Lease, int]]:
+        """How far each of *mirrors* at rest has followed the feed, where its row may not have that yet."""
+        if time.monotonic() - self._repeated_at >= REPEAT_SECONDS:  # a database may go back in time
+            self._repeated_at = time.monotonic()
+            self._cursors.clear()
+        cursors = {
+            name: (lease, mirror.engine.feed.cursor)
+            for name, mirror in mirrors.items()
+            if (lease := mirror.opened.sides.lease) is not None
+        }
+        return {
+            name: cursor
+            for name, cursor in cursors.items()
+            if self._cursors.get(name) != cursor and mirrors[name].engine.is_idle
+        }
 
     async def _keep_lease(self, name: str, mirror: RunningMirror, renewed: set[Any]) -> None:
         sides = mirror.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
             sides.note_renewal()
-            self._degraded.pop(f"lease {name}", None)
+            if self._degraded:
+                self._degraded.pop(f"lease {name}", None)
             return
         sides.lease = None
         try:

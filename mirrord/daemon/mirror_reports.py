@@ -31,7 +31,7 @@ class MirrorReports:
     def pulses(self) -> dict[str, dict[str, Any]]:
         """By name, the activity of each tenant that is mirrored now."""
         return {
-            name: self._pulses.pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
+            name: self._pulses.pulse_of(mirror, derived=mirror.consequences.is_up_to_date)
             for name, mirror in self.mirrors.items()
         }
 
@@ -39,8 +39,10 @@ class MirrorReports:
         """Why this daemon does less than it should, as sentences."""
         reasons = list(self.degraded.values())
         for name, mirror in self.mirrors.items():
-            pulse = mirror.engine.pulse
-            reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
+            if suspended := mirror.engine.root.suspended:
+                reasons.append(f"{name}: {suspended}")
+            if outage := mirror.engine.pulse.outage:
+                reasons.append(f"{name}: {outage}")
         return reasons
 
     @property

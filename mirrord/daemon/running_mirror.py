@@ -91,6 +91,11 @@ class RunningMirror:
             self.engine.request_reread()
             self.engine.request_comparison()
 
+    @property
+    def works_beside_engine(self) -> bool:
+        """Whether long work is under way that is not the engine's."""
+        return self.consequences.long_work is not None or self.approver.long_work is not None
+
     def long_work(self) -> list[Work]:
         """The long work under way."""
         others = (self.consequences.long_work, self.approver.long_work)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 
-from mirrord.daemon.clock_watch import ClockWatch
+from mirrord.daemon.clock_watch import ClockWatch, seconds_between_polls
 from mirrord.db.content import entry_states
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import BOUND_PAYLOAD, Wakes, notified_tenants, run_ticker
@@ -17,10 +17,6 @@ from mirrord.sync.engine import Engine
 from mirrord.sync.timing import Backoff, pause
 
 log = logging.getLogger(__name__)
-
-POLL_SECONDS = 1.5  # seconds between two polls
-BUSY_POLL_SECONDS = 0.1  # seconds, while notifications get lost
-POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
 
 
 class Notifications:
@@ -65,9 +61,7 @@ class Notifications:
                     self._compare_clock(tenant, seq, cursors[tenant])
 
     def _seconds_until_poll(self) -> float:
-        if not self._clocks.is_losing(time.monotonic()):
-            return POLL_SECONDS
-        return min(POLL_SECONDS, max(BUSY_POLL_SECONDS, POLL_SECONDS_PER_TENANT * len(self._engines)))
+        return seconds_between_polls(len(self._engines), is_losing=self._clocks.is_losing(time.monotonic()))
 
     def _compare_clock(self, tenant: TenantId, seq: int, cursor: int) -> None:
         """cursor: of the feed before the clock was read; it may have passed *seq* since, by changes of our own."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from uuid import UUID
 
+from mirrord.db.array_texts import array_of
 from mirrord.db.database import Connection, Database, Lease
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 from mirrord.errors import Refused
@@ -99,6 +100,18 @@ async def was_released_for(database: Database, tenant: TenantId, mirror: MirrorI
         return bool(row and row[0])
 
 
+_HELD = "unnest(%s::uuid[], %s::bigint[]"
+_RENEW_LEASES = f"""
+UPDATE mirrord.mirror AS m
+   SET expires_at = statement_timestamp() + make_interval(secs => %s), state = coalesce(held.state, m.state),
+       ack_seq = greatest(m.ack_seq, held.seq)
+  FROM {_HELD}, %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq)
+ WHERE m.id = held.id AND m.token = held.token""".encode()
+_LOAD_HELD = f"""
+SELECT m.id FROM mirrord.mirror AS m JOIN {_HELD}) AS held (id, token) ON m.id = held.id AND m.token = held.token
+""".encode()
+
+
 async def renew_leases(
     database: Database,
     leases: list[Lease],
@@ -110,21 +123,19 @@ async def renew_leases(
 
     states: the changed states of mirrors, as JSON. acknowledged: the seq up to which a mirror has every change.
     """
-    mirrors = [lease.mirror for lease in leases]
+    if not leases:
+        return set()
+    reporting = states.keys() | acknowledged.keys()
+    ordered = sorted(leases, key=lambda lease: lease.mirror not in reporting)
+    keys = array_of([lease.mirror for lease in ordered]), array_of([lease.token for lease in ordered])
+    # These arrays end with the last mirror that has news: unnest() fills them up with NULL.
+    first = [lease.mirror for lease in ordered[: len(reporting)]]
+    news = ([values_by_mirror.get(mirror) for mirror in first] for values_by_mirror in (states, acknowledged))
     async with database.autocommit(urgent=True) as connection:
-        cursor = await connection.execute(
-            "UPDATE mirrord.mirror AS m SET expires_at = statement_timestamp() + make_interval(secs => %s), "
-            "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "
-            "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
-            "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
-            (
-                LEASE_SECONDS,
-                mirrors,
-                [lease.token for lease in leases],
-                *([values_by_mirror.get(mirror) for mirror in mirrors] for values_by_mirror in (states, acknowledged)),
-            ),
-        )
-        return {MirrorId(row[0]) for row in await cursor.fetchall()}
+        cursor = await connection.execute(_RENEW_LEASES, (LEASE_SECONDS, *keys, *news))
+        if cursor.rowcount == len(leases):
+            return {lease.mirror for lease in leases}
+        return {MirrorId(mirror) for (mirror,) in await (await connection.execute(_LOAD_HELD, keys)).fetchall()}
 
 
 async def store_state(database: Database, lease: Lease, state: str) -> None:

@@ -8,12 +8,14 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from mirrord.domain.entry import Base, Digest, EntryId, Kind, Place
+from mirrord.errors import Refused
+from mirrord.mirror.state_file import cache_of, open_in_memory, open_state_file, transaction
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -21,30 +23,6 @@ from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.journal import PRIVATE_MODE
 
 STATE_PATH = f"{STATE_DIRECTORY}/state.db"
-
-# Of 4 KiB. With three or more SQLite takes memory for twenty at once, for each of a thousand trees.
-CACHE_PAGES = 2
-MANY_ROWS_CACHE_PAGES = 500
-MANY_ROWS = 100  # files that are stored together, from which on the larger cache pays
-
-_VERSION = 1
-# Younger than version 1, so that files of earlier programs lack them.
-_UNRECORDED_TABLES = """
-CREATE TABLE IF NOT EXISTS unrecorded (entry BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID, STRICT;
-CREATE TABLE IF NOT EXISTS unrecorded_base (
-    entry BLOB PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, parent BLOB, name TEXT NOT NULL,
-    is_index INTEGER NOT NULL, version INTEGER NOT NULL, digest BLOB NOT NULL, claimed TEXT
-) WITHOUT ROWID, STRICT;
-"""
-_SCHEMA = f"""
-CREATE TABLE seen (
-    path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
-    digest BLOB, entry BLOB
-) WITHOUT ROWID, STRICT;
-CREATE TABLE counter (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
-{_UNRECORDED_TABLES}
-PRAGMA user_version = {_VERSION};
-"""
 
 _STORE_SEEN = "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _STORE_UNRECORDED_BASE = "INSERT OR REPLACE INTO unrecorded_base VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -85,19 +63,36 @@ class State:
         self._tree = tree
         self._guard = threading.Lock()
         self._file: tuple[int, int] | None = None
+        self._rested: Stat | None = None  # of the file when it was closed; its inode may have become another file's
+        self._is_another = False  # whether it was another file when it was opened again
         self._last_stored: tuple[str, CachedStat] | None = None  # the newest change of a record, if it was one alone
-        self._database = self._open_or_rebuild()
+        self._connection: sqlite3.Connection | None = self._open_or_rebuild()
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        if self._connection is not None:
+            self._connection.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file is open: rest() closes it, and the next use opens it."""
+        return self._connection is not None
+
+    def rest(self) -> None:
+        """Close the file until it is needed again: it takes memory and descriptors. A cache in memory stays."""
+        with self._guard:
+            if self._file is not None and self._connection is not None:
+                self._connection.close()
+                self._connection, self._rested = None, self._stat_file()
 
     def is_in_place(self) -> bool:
-        """Whether the open file is still the one in the tree; if not, open a new State. True for a cache in memory."""
+        """Whether the file is still the one in the tree; if not, open a new State. True for a cache in memory."""
+        if self._is_another:
+            return False
         if self._file is None:
             return True
-        stat = self._tree.stat(STATE_PATH)
-        return stat is not None and (stat.device, stat.inode) == self._file
+        with self._guard:
+            return self._is_same(self._tree.stat(STATE_PATH))
 
     @property
     def is_durable(self) -> bool:
@@ -116,11 +111,10 @@ class State:
     def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
         """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""
         rows = [_seen_row(path, cached) for path, cached in changed.items()]
-        cache_pages = MANY_ROWS_CACHE_PAGES if len(rows) >= MANY_ROWS else CACHE_PAGES
 
         def store() -> None:
             self._last_stored, removed_rows = None, [(path,) for path in removed]
-            with _cache_of(self._database, cache_pages), _transaction(self._database) as database:
+            with cache_of(self._database, len(rows)), transaction(self._database) as database:
                 database.executemany(_STORE_SEEN, rows)
                 database.executemany("DELETE FROM seen WHERE path = ?", removed_rows)
             if len(changed) == 1 and not removed_rows:
@@ -146,7 +140,7 @@ class State:
         rows = [(entry.bytes, digest) for entry, digest in digests.items()]
 
         def note() -> None:
-            with _transaction(self._database) as database:
+            with transaction(self._database) as database:
                 database.executemany("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
 
         self._run_or_default(note, None)
@@ -177,7 +171,7 @@ class State:
 
         def note() -> None:
             self._last_stored = None
-            with _transaction(self._database) as database:
+            with transaction(self._database) as database:
                 database.execute(_STORE_SEEN, seen_row)
                 database.execute(_STORE_UNRECORDED_BASE, base_row)
 
@@ -188,7 +182,7 @@ class State:
         rows = [_row_of_base(base) for base in bases]
 
         def note() -> None:
-            with _transaction(self._database) as database:
+            with transaction(self._database) as database:
                 database.executemany(_STORE_UNRECORDED_BASE, rows)
 
         self._run_or_default(note, None)
@@ -198,7 +192,7 @@ class State:
         rows = [(entry.bytes,) for entry in entries]
 
         def forget() -> None:
-            with _transaction(self._database) as database:
+            with transaction(self._database) as database:
                 database.executemany("DELETE FROM unrecorded WHERE entry = ?", rows)
                 database.executemany("DELETE FROM unrecorded_base WHERE entry = ?", rows)
 
@@ -226,6 +220,37 @@ class State:
 
         self._run_or_default(store, None)
 
+    @property
+    def _database(self) -> sqlite3.Connection:
+        """The open file; needs the guard, because it may have to be opened again."""
+        if self._connection is None:
+            self._connection = self._open_again()
+        return self._connection
+
+    def _open_again(self) -> sqlite3.Connection:
+        """Raises sqlite3.Error if it cannot be opened now, for want of descriptors for instance: it stays as it is."""
+        try:
+            if self._is_same(self._tree.stat(STATE_PATH)):
+                return self._open_file()
+        except (Refused, OSError) as error:
+            failure = sqlite3.OperationalError(str(error))
+            failure.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise failure from error
+        self._is_another, self._last_stored = True, None
+        return self._open_or_rebuild()
+
+    def _is_same(self, stat: Stat | None) -> bool:
+        """Whether *stat* is that of the file that is open, or was closed."""
+        if stat is None:
+            return False
+        return stat == self._rested if self._connection is None else (stat.device, stat.inode) == self._file
+
+    def _stat_file(self) -> Stat | None:
+        try:
+            return self._tree.stat(STATE_PATH)
+        except (Refused, OSError):
+            return None
+
     def _run_or_default(self, action: Callable[[], T], otherwise: T) -> T:
         with self._guard:
             try:
@@ -233,10 +258,10 @@ class State:
             except (sqlite3.DatabaseError, ValueError) as error:
                 log.warning("state_failed", extra={"root": str(self._tree.root), "error": str(error)})
                 if _is_damaged(error):
-                    self._database.close()
+                    self.close()
                     self._last_stored = None
                     self._delete_files()
-                    self._database = self._open_or_rebuild()
+                    self._connection = self._open_or_rebuild()
                 return otherwise
 
     def _open_or_rebuild(self) -> sqlite3.Connection:
@@ -248,20 +273,14 @@ class State:
                 self._delete_files()
         log.warning("state_kept_in_memory", extra={"root": str(self._tree.root)})
         self._file = None
-        database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        database.executescript(_SCHEMA)
-        return database
+        return open_in_memory()
 
     def _open_file(self) -> sqlite3.Connection:
         self._tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
         stat = self._tree.stat(STATE_PATH)
         if stat and not stat.is_file:
             raise OSError(f"{STATE_PATH} is not a regular file")
-        with ExitStack() as undone:
-            database = sqlite3.connect(self._tree.root / STATE_PATH, isolation_level=None, check_same_thread=False)
-            undone.callback(database.close)
-            _prepare(database)
-            undone.pop_all()
+        database = open_state_file(self._tree.root / STATE_PATH)
         status = os.stat(self._tree.root / STATE_PATH)
         self._file = (status.st_dev, status.st_ino)
         return database
@@ -271,49 +290,6 @@ class State:
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     kernel.unlink(machine, "state.db" + suffix)
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    if version not in (0, _VERSION):
-        raise sqlite3.DatabaseError(f"its version is {version}, this program's is {_VERSION}")
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = NORMAL")
-    if version == 0:
-        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    database.executescript(_UNRECORDED_TABLES)
-    database.execute("SELECT count(*) FROM counter")
-    _set_cache(database, CACHE_PAGES)
-
-
-@contextmanager
-def _cache_of(database: sqlite3.Connection, pages: int) -> Iterator[None]:
-    """Let SQLite keep so many pages in memory within the block."""
-    if pages == CACHE_PAGES:
-        yield
-        return
-    database.execute(f"PRAGMA cache_size = {pages}")
-    try:
-        yield
-    finally:
-        _set_cache(database, CACHE_PAGES)
-
-
-def _set_cache(database: sqlite3.Connection, pages: int) -> None:
-    """Let SQLite keep so many pages in memory from now on, and give back what it has beyond that."""
-    database.execute(f"PRAGMA cache_size = {pages}")
-    database.execute("PRAGMA shrink_memory")
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield database
-        database.execute("COMMIT")
-    finally:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
 
 
 def cached_stat_from_row(values: Sequence[Any]) -> CachedStat:

@@ -50,15 +50,16 @@ class Pulses:
     def __init__(self) -> None:
         self._resting = WeakKeyDictionary[Engine, tuple[float, dict[str, Any]]]()
 
-    def pulse_of(self, engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str, Any]:
+    def pulse_of(self, mirror: "AtWork", *, derived: bool) -> dict[str, Any]:
         """As pulse_of()."""
-        rested_since = _rested_since(engine, work) if derived else None
-        if rested_since is None:
-            return pulse_of(engine, work, derived=derived)
-        if (collected := self._resting.get(engine)) is not None and collected[0] == rested_since:
+        engine = mirror.engine
+        collected = self._resting.get(engine)
+        if collected is not None and derived and _is_still_resting(mirror, collected[0]):
             return collected[1]
-        pulse = pulse_of(engine, work, derived=derived)
-        self._resting[engine] = rested_since, pulse
+        work = mirror.long_work()
+        pulse, rested_since = pulse_of(engine, work, derived=derived), _rested_since(engine, work)
+        if derived and rested_since is not None:
+            self._resting[engine] = rested_since, pulse
         return pulse
 
 
@@ -68,6 +69,12 @@ def _rested_since(engine: Engine, work: Sequence[Work]) -> float | None:
     if work or not engine.is_idle or pulse.file_to_row.recent(now) or pulse.row_to_file.recent(now):
         return None
     return pulse.stepped_at
+
+
+def _is_still_resting(mirror: "AtWork", rested_since: float | None) -> bool:
+    """Whether the engine took no step since *rested_since*, its last step at rest (None: it was not at rest)."""
+    is_unmoved = rested_since is not None and mirror.engine.pulse.stepped_at == rested_since
+    return is_unmoved and not mirror.works_beside_engine
 
 
 def _untaken_facts(looker: Looker) -> dict[str, Any] | None:
@@ -144,6 +151,10 @@ class AtWork(Protocol):
     @property
     def engine(self) -> Engine: ...
 
+    @property
+    def works_beside_engine(self) -> bool:
+        """Whether long work is under way that is not the engine's."""
+
     def long_work(self) -> list[Work]:
         """The long work under way."""
 
@@ -187,10 +198,11 @@ class States:
 
     def _new_state(self, lease: Lease, mirror: AtWork) -> str | None:
         """The state as JSON; None: it is written. That of a mirror at rest is not compared again."""
+        if _is_still_resting(mirror, self._rested_since.get(lease)):
+            return None
+        self._rested_since.pop(lease, None)  # what is written from now on is another state
         work = mirror.long_work()
         rested_since = _rested_since(mirror.engine, work)
-        if rested_since is not None and self._rested_since.get(lease) == rested_since:
-            return None
         state = orjson.dumps(state_of(mirror.engine, work)).decode()
         if self._written.get(lease) != state:
             return state

@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mirrord.db.notify_channel import BOUND_PAYLOAD
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from tests.binding.knowledge_base import MAPPING, TENANT, BoundWorld
 from tests.support.entries import value
@@ -60,6 +61,23 @@ def test_a_binding_that_is_added_again_finds_its_pages(world: BoundWorld) -> Non
     world.await_text("Page.md", "Written meanwhile.")
     world.await_rest()
     assert sorted(path.name for path in world.mirrord.root.glob("*.md")) == ["Page.md"]
+
+
+def test_daemons_are_notified_of_a_binding_that_is_added_or_resumed(world: BoundWorld) -> None:
+    channel = value(world.admin, "SELECT mirrord.channel(id) FROM mirrord.tenant")
+    world.admin.execute(f'LISTEN "{channel}"'.encode())
+    world.bind("add", str(world.mapping))
+    assert notified_payloads(world) == [BOUND_PAYLOAD]
+    world.bind("pause", "kb")
+    assert notified_payloads(world) == []
+    world.bind("resume", "kb")
+    assert notified_payloads(world) == [BOUND_PAYLOAD]
+
+
+def notified_payloads(world: BoundWorld) -> list[str]:
+    """What the channel that is listened to was told by transactions that have ended."""
+    world.admin.execute("SELECT 1")
+    return [notification.payload for notification in world.admin.notifies(timeout=0)]
 
 
 def test_check_says_what_would_happen_and_writes_nothing(world: BoundWorld) -> None:

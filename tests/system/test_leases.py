@@ -5,7 +5,7 @@ A daemon whose lease is lost writes neither rows nor files, whatever it was abou
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import mirror_leases
 from mirrord.db.content.entry_states import LoadedEntries
-from mirrord.db.database import Database
+from mirrord.db.database import Database, Lease
 from mirrord.db.tenant_rows import ensure_tenant
 from mirrord.documents.derivation_schedule import follow_batch
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
@@ -32,7 +32,7 @@ from mirrord.sync.lone_edits import read_feed
 from mirrord.sync.observation import mirror_handles as sides_module
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import Dirty
-from mirrord.telemetry.engine_reports import States
+from mirrord.telemetry.engine_reports import Pulses, States
 from tests.support.editors import save
 from tests.support.entries import add_page, change, delete, value
 from tests.support.rows import Connection
@@ -201,12 +201,17 @@ async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_co
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """An engine, and nothing beside it that could take long."""
+    """An engine, and *beside* it the long work of other parts."""
 
     engine: Engine
+    beside: list[Work] = field(default_factory=list)
+
+    @property
+    def works_beside_engine(self) -> bool:
+        return bool(self.beside)
 
     def long_work(self) -> list[Work]:
-        return self.engine.list_long_work()
+        return [*self.engine.list_long_work(), *self.beside]
 
 
 async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_is_news(
@@ -235,6 +240,22 @@ async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_i
     assert value(app_connection, SAID) is None
     await states.write_long_work(database, [worked])
     assert value(app_connection, SAID)["work"] == [{"what": "import", "done": 0, "total": IMPORT_ENTRIES}]
+
+
+async def test_work_beside_an_engine_at_rest_is_told_while_it_lasts(engine: Engine) -> None:
+    engine.pulse.step()
+    worked, states, pulses = Alone(engine), States(), Pulses()
+    for _ in range(2):  # the second time the mirror is known to be at rest
+        with states.new_states([worked]):
+            assert pulses.pulse_of(worked, derived=True)["work"] == []
+    worked.beside.append(Work("command", 1, 2))
+    assert pulses.pulse_of(worked, derived=True)["work"] == [{"what": "command", "done": 1, "total": 2}]
+    with states.new_states([worked]) as news:
+        assert '"command"' in news[engine.sides.fence]
+    worked.beside.clear()
+    assert pulses.pulse_of(worked, derived=True)["work"] == []
+    with states.new_states([worked]) as news:
+        assert '"command"' not in news[engine.sides.fence]
 
 
 async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Connection, root: Path) -> None:
@@ -279,6 +300,29 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
     for acknowledged in ({lease.mirror: 7}, {lease.mirror: 3}, {}):
         assert await mirror_leases.renew_leases(database, [lease], {}, acknowledged) == {lease.mirror}
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
+
+
+async def test_a_renewal_of_several_leases_gives_each_row_its_own_news(fresh_dsn: str) -> None:
+    async with Database(fresh_dsn, size=2) as database:
+        tenant = await ensure_tenant(database, "several")
+        leases = [await _lease_of_new_mirror(database, tenant, f"/root {number}") for number in range(4)]
+        silent, stated, advanced, lost = (lease.mirror for lease in leases)
+        await mirror_leases.acquire_lease(database, tenant, lost, "another", root_locked=True)
+        renewed = await mirror_leases.renew_leases(
+            database, leases, {stated: '{"waits": 1}', lost: "{}"}, {advanced: 7}
+        )
+        assert renewed == {silent, stated, advanced}
+        async with database.autocommit() as connection:
+            cursor = await connection.execute("SELECT id, state, ack_seq FROM mirrord.mirror")
+            rows = {mirror: (state, seq) for mirror, state, seq in await cursor.fetchall()}
+        assert rows == {silent: (None, 0), stated: ({"waits": 1}, 0), advanced: (None, 7), lost: (None, 0)}
+
+
+async def _lease_of_new_mirror(database: Database, tenant: TenantId, root: str) -> Lease:
+    place = "host", root
+    return await mirror_leases.acquire_lease(
+        database, tenant, MirrorId(new_id()), "holder", root_locked=True, place=place
+    )
 
 
 async def test_a_renewal_does_not_wait_for_a_transaction_that_holds_the_lease(engine: Engine) -> None:

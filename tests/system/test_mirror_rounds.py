@@ -15,6 +15,7 @@ from mirrord.daemon.daemon import Daemon
 from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.running_mirror import Watching
 from mirrord.domain.history_rule import HistoryRules
+from mirrord.mirror.mirror_state import State
 from mirrord.sync.timing import pause
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -72,6 +73,32 @@ async def test_every_mirror_has_its_turn_again_and_again(
             lambda: all(now > then + 2 for now, then in zip(scans(), before, strict=True)), "three more scans of each"
         )
         assert max(scans()) - min(scans()) <= 2
+
+
+async def test_mirrors_at_rest_close_their_caches_and_work_goes_on_with_them(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in {
+        "FEW_MIRRORS": 1,
+        "REST_SECONDS": 0.0,
+        "LATEST_LOOK_SECONDS": 0.05,
+        "FREE_SECONDS": 0.1,
+    }.items():
+        monkeypatch.setattr(mirror_rounds, name, limit)
+    async with working(fresh_dsn, tmp_path, monkeypatch) as daemon:
+
+        def states() -> list[State]:
+            return [mirror.engine.sides.state for mirror in daemon.mirrors.values()]
+
+        await wait_for(lambda: not any(state.is_open for state in states()), "every cache closed")
+        for name in NAMES:
+            save(tmp_path / f"mirror/{name}/Later.md", "saved while the cache was closed\n")
+        with psycopg.connect(fresh_dsn, autocommit=True) as rows:
+            count = "SELECT count(*) FROM mirrord.page WHERE name = 'Later'"
+            await wait_for(lambda: rows.execute(count).fetchone() == (len(NAMES),), "a row in every tenant")
+        await wait_for(lambda: all("Later.md" in state.load() for state in states()), "the file in every cache")
+        await wait_for(lambda: not any(state.is_open for state in states()), "every cache closed again")
+        assert all(state.is_in_place() for state in states())
 
 
 async def test_all_rows_are_compared_when_a_mirror_is_due(

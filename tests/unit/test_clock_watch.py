@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.daemon.clock_watch import BUSY_SECONDS, NOTICE_SECONDS, ClockWatch
+from mirrord.daemon.clock_watch import (
+    BUSY_SECONDS,
+    LOST_POLL_SECONDS,
+    MAX_POLL_SECONDS,
+    NOTICE_SECONDS,
+    POLL_SECONDS,
+    ClockWatch,
+    seconds_between_polls,
+)
 from mirrord.domain.entry import TenantId
 
 TENANT, OTHER = TenantId(UUID(int=1)), TenantId(UUID(int=2))
@@ -91,3 +99,18 @@ def test_no_notification_that_comes_in_time_is_lost_however_polls_fall(changes: 
             clock = number
         watch.note_poll(TENANT, clock, now)
         assert not watch.is_losing(now)
+
+
+def test_more_tenants_are_polled_less_often_up_to_a_limit() -> None:
+    assert seconds_between_polls(0, is_losing=False) == seconds_between_polls(1, is_losing=False) == POLL_SECONDS
+    assert seconds_between_polls(100, is_losing=False) > POLL_SECONDS
+    assert seconds_between_polls(100_000, is_losing=False) == MAX_POLL_SECONDS
+
+
+def test_lost_notifications_are_looked_for_at_once() -> None:
+    assert seconds_between_polls(1, is_losing=True) == LOST_POLL_SECONDS
+
+
+@given(st.integers(0, 1_000_000))
+def test_polls_are_never_rarer_while_notifications_get_lost(tenants: int) -> None:
+    assert seconds_between_polls(tenants, is_losing=True) <= seconds_between_polls(tenants, is_losing=False)

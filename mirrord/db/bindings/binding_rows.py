@@ -8,7 +8,9 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
+from mirrord.db.array_texts import array_of
 from mirrord.db.database import Connection, Database, set_actor, set_tenant
+from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import EntryId, TenantId
 
 PASS_SECONDS = 25  # seconds that a person waits for the end of a pass, less than a statement may take
@@ -64,7 +66,7 @@ _COLUMNS = (
 _RUNNING = """
 SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
   FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
- WHERE b.state = 'running' AND b.tenant_id = ANY (%s)"""
+ WHERE b.state = 'running' AND b.tenant_id = ANY (%s::uuid[])"""
 _LOCKED = f"""
 SELECT {_COLUMNS}, coalesce((SELECT c.seq FROM mirrord.tenant_clock AS c WHERE c.tenant_id = b.tenant_id), 0)
   FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s AND b.state = 'running' FOR UPDATE SKIP LOCKED"""
@@ -94,7 +96,7 @@ ON CONFLICT (tenant_id, binding_id, external_id) DO UPDATE
 async def load_due(database: Database, tenants: Collection[TenantId]) -> list[DueBinding]:
     """The running bindings of *tenants*, and whether there is something to do for each."""
     async with database.autocommit() as connection:
-        running = await (await connection.execute(_RUNNING, (list(tenants),))).fetchall()
+        running = await (await connection.execute(_RUNNING, (array_of(list(tenants)),))).fetchall()
         if not running:
             return []
         queued = await _load_queued(connection, [binding for _, binding, *_ in running])
@@ -120,6 +122,12 @@ async def add_binding(connection: Connection, binding: BindingRow, compare_secon
         "VALUES (%s, %s, %s, %s, %s, make_interval(secs => %s))",
         (binding.tenant, binding.id, binding.name, binding.mapping, Jsonb(binding.fingerprint), compare_seconds),
     )
+    await _notify_daemons(connection, binding.tenant)
+
+
+async def _notify_daemons(connection: Connection, tenant: TenantId) -> None:
+    """Let daemons look at the bindings of *tenant* after the commit; while none runs they look rarely."""
+    await connection.execute("SELECT pg_notify(%s, %s)", (channel_of(tenant), BOUND_PAYLOAD))
 
 
 async def delete_binding(connection: Connection, tenant: TenantId, binding: UUID) -> None:
@@ -193,6 +201,7 @@ async def resume_binding(
         "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND code = 'bound-halt'",
         (binding.tenant, binding.id),
     )
+    await _notify_daemons(connection, binding.tenant)
 
 
 async def begin_comparison(connection: Connection, binding: BindingRow) -> None:

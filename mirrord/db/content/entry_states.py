@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import orjson
 from psycopg.rows import TupleRow
 
+from mirrord.db.array_texts import array_of
 from mirrord.db.content import record_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, Row, TenantId
@@ -278,7 +279,7 @@ async def count_bases(connection: Connection, tenant: TenantId, mirror: MirrorId
 async def load_seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
     """The seq of the clock of each of *tenants*, in one statement."""
     cursor = await connection.execute(
-        "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)
+        "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s::uuid[])", (array_of(tenants),)
     )
     return {TenantId(tenant): seq for tenant, seq in await cursor.fetchall()}
 

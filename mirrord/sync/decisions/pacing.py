@@ -92,8 +92,8 @@ class FairShare:
 
 
 LOOK_SECONDS = 1.0  # seconds between looks at the root of a tree while nothing happens
-LOOK_SECONDS_PER_MIRROR = 0.06  # seconds between them at least, for each mirror of the daemon
-MAX_LOOK_SECONDS = 60.0  # seconds between them at most
+LOOK_SECONDS_PER_MIRROR = 0.2  # seconds between them at least, for each mirror of the daemon
+MAX_LOOK_SECONDS = 120.0  # seconds between them at most; an engine that takes no turn for 300 counts as stuck
 HALT_LOOK_SECONDS = 10.0  # seconds at most between looks whether a person has decided about a halt
 
 

@@ -189,14 +189,23 @@ class Recovery:
         """Take in files of the trash that were written after their replacement; delete those past their time."""
         tree = self._sides.tree
         entries: list[EntryId] = []
-        for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late_stats):
+        saves = await asyncio.to_thread(self._look_at_trash)
+        for name, label, digest in saves:
             if not await self._is_known(label.entry, digest):
                 data, _ = await asyncio.to_thread(tree.read, f"{TRASH_PATH}/{name}", MAX_FILE_BYTES)
                 entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
             await asyncio.to_thread(trash.accept_late_save, tree, name, digest)
         await self._drop_recorded_versions()
-        await asyncio.to_thread(trash.purge, tree, time.time())
+        if saves:  # they are stored by now
+            await asyncio.to_thread(trash.purge, tree, time.time())
         return entries
+
+    def _look_at_trash(self) -> list[tuple[str, Label, Digest]]:
+        """Blocking: files that were written after their replacement; without any, those past their time go."""
+        saves = trash.late_saves(self._sides.tree, self._late_stats)
+        if not saves:
+            trash.purge(self._sides.tree, time.time())
+        return saves
 
     async def _drop_recorded_versions(self) -> None:
         """Delete replaced files from the trash that are versions of their page or record."""

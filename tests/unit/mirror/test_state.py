@@ -1,7 +1,11 @@
+import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,6 +148,107 @@ def test_a_deleted_file_is_noticed(tree: Tree, root: Path) -> None:
     (root / ".mirrord/state.db").unlink()
     assert not opened.is_in_place()
     opened.close()
+
+
+FIRST, SECOND = some(1), some(2)
+NO_DESCRIPTORS = 3  # fewer than any process has open: every further one is refused
+
+
+@pytest.fixture
+def resting(tree: Tree) -> Iterator[State]:
+    """A state with a record and a counter, whose file is closed until it is needed."""
+    state = State(tree)
+    state.store({"A.md": FIRST})
+    state.set("ack_seq", "41")
+    state.rest()
+    yield state
+    state.close()
+
+
+def test_a_state_at_rest_has_no_open_file_and_goes_on_with_all_it_held(resting: State, root: Path) -> None:
+    assert not has_open_file(root)
+    assert resting.is_in_place()
+    assert not has_open_file(root)
+    assert resting.get("ack_seq") == "41"
+    assert has_open_file(root)
+    assert resting.load() == {"A.md": FIRST}
+    resting.rest()
+    resting.store({"B.md": SECOND})
+    assert resting.load() == {"A.md": FIRST, "B.md": SECOND}
+    assert resting.is_in_place()
+
+
+def has_open_file(root: Path) -> bool:
+    return any(path.startswith(str(root / ".mirrord/state.db")) for path in open_paths())
+
+
+def open_paths() -> list[str]:
+    paths = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of this list
+            paths.append(str(descriptor.readlink()))
+    return paths
+
+
+@pytest.mark.parametrize("change", ["deleted", "deleted with its directory", "replaced", "damaged"])
+def test_a_file_that_is_another_one_after_a_rest_is_not_taken_for_the_tree_s_own(
+    resting: State, root: Path, tmp_path: Path, change: str
+) -> None:
+    file = root / ".mirrord/state.db"
+    match change:
+        case "deleted":
+            file.unlink()
+        case "deleted with its directory":
+            shutil.rmtree(file.parent)
+        case "replaced":
+            shutil.copy(file, tmp_path / "copy.db")
+            (tmp_path / "copy.db").replace(file)
+        case "damaged":
+            file.write_bytes(b"not a database at all" * 1000)
+    resting.store({"B.md": SECOND})
+    assert resting.load()["B.md"] == SECOND
+    assert not resting.is_in_place()
+
+
+def test_a_record_that_was_stored_before_another_file_came_is_not_taken_for_stored(tree: Tree, root: Path) -> None:
+    state, record = State(tree), {"A.md": FIRST}
+    state.store(record)
+    state.rest()
+    assert state.has_just_stored(record)
+    (root / ".mirrord/state.db").unlink()
+    state.get("ack_seq")
+    assert not state.has_just_stored(record)
+    state.close()
+
+
+def test_a_file_that_cannot_be_opened_again_for_want_of_descriptors_stays_as_it_is(resting: State) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (NO_DESCRIPTORS, hard))
+    try:
+        assert resting.get("ack_seq") is None
+        resting.store({"B.md": SECOND})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert resting.get("ack_seq") == "41"
+    assert resting.load() == {"A.md": FIRST}
+    assert resting.is_in_place()
+
+
+def test_a_state_at_rest_is_safe_to_use_from_several_threads(tree: Tree) -> None:
+    state = State(tree)
+
+    def store(number: int) -> None:
+        for k in range(20):
+            state.store({f"{number}-{k}.md": some(k)})
+            state.rest()
+
+    threads = [threading.Thread(target=store, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(state.load()) == 80
+    state.close()
 
 
 def test_threads_share_one_state(tree: Tree) -> None:
