@@ -217,8 +217,9 @@ def make_directory(path: Path) -> None:
         raise UserError(f"The mirror directory {path} cannot be written: {error.strerror}.") from error
 
 
-def fill_root(root: Path, source: Path) -> int:
-    """Copy *source* into the root if that is empty; returns the number of files."""
+def fill_root(config: Config, name: str, source: Path) -> int:
+    """Copy *source* into the root of a tenant if that is empty; returns the number of files. Raises UserError."""
+    root = make_root(config, name)
     if any(entry.name != STATE_DIRECTORY for entry in root.iterdir()):
         return 0
     shutil.copytree(source, root, dirs_exist_ok=True)
@@ -234,18 +235,23 @@ async def open_mirror(
     past: what was read of the tenant just now, with those of others; None: it is read here.
     Raises Refused if another daemon works on it, Halted if its mirror cannot be identified.
     """
-    root = make_root(config, name)
-    lock = Lock(root)
+    lock = await asyncio.to_thread(_lock_root, config, name)
     with ExitStack() as on_failure:
-        lock.acquire()
         on_failure.callback(lock.release)
         past = past or (await load_pasts(database, [tenant]))[tenant]
         sides, decision = await _open_sides(
-            database, Tree(root, config.attachments), name, tenant, past, config.dialect
+            database, Tree(lock.directory, config.attachments), name, tenant, past, config.dialect
         )
         sides.links, sides.content_loss = config.links, config.content_loss
         on_failure.pop_all()
     return OpenMirror(sides, lock, decision.adopting, decision.start)
+
+
+def _lock_root(config: Config, name: str) -> Lock:
+    """The lock of a tenant's root, which is made if it is missing. Blocking: both may wait for the disk."""
+    lock = Lock(make_root(config, name))
+    lock.acquire()
+    return lock
 
 
 async def _open_sides(

@@ -147,9 +147,8 @@ class Daemon(MirrorReports):
     ) -> None:
         if self.stop.is_set():
             return
-        root = await asyncio.to_thread(app.make_root, self.config, name)
         if fill is not None:
-            await asyncio.to_thread(app.fill_root, root, fill)
+            await asyncio.to_thread(app.fill_root, self.config, name, fill)
         await self._open_or_halt(database, name, tenant, alone=alone)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:

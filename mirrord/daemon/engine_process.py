@@ -178,9 +178,8 @@ class EngineProcess(Daemon):
 
     async def _try_to_open(self, database: Database, name: str, tenant: TenantId, fill: Path | None) -> None:
         try:
-            root = app.make_root(self.config, name)
             if fill is not None:
-                await asyncio.to_thread(app.fill_root, root, fill)
+                await asyncio.to_thread(app.fill_root, self.config, name, fill)
             await self._open_or_halt(database, name, tenant, alone=False)
         except MirrordError as error:  # its former process still ends, for instance
             self.degraded[f"lease {name}"] = f"{name}: {error}"
