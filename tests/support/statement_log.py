@@ -18,12 +18,13 @@ DAEMON_NAME = "mirrord"  # application_name of its connections
 REST_SECONDS = 0.8  # seconds without a statement but those of an idle daemon: it is at rest
 _LINE = re.compile(r"^(?P<pid>\d+)\|(?P<name>[^|]*)\|LOG:  (?:statement|execute [^:]+): (?P<sql>.*)", re.DOTALL)
 _SETTINGS = {"log_statement": "all", "log_line_prefix": "%p|%a|"}
-# What a daemon sends by the clock, whether or not something changed.
+# What a daemon sends by the clock, or for a new connection of its pool, whether or not something changed.
 _BY_CLOCK = (
     re.compile(r"^SELECT tenant_id, seq FROM mirrord\.tenant_clock"),
     re.compile(r"^\s*SELECT b\.tenant_id, b\.id, b\.name, b\.compared_at"),
     re.compile(r"^UPDATE mirrord\.mirror AS m SET expires_at"),
     re.compile(r"^SELECT 1$"),
+    re.compile(r"^\s*SELECT CASE WHEN is_cluster AND NOT is_pooled"),
 )
 
 
