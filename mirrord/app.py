@@ -8,20 +8,18 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
-from mirrord.db.content import dialect_rows, tombstone_purge
+from mirrord.db.content import tombstone_purge
 from mirrord.db.content.tenant_pasts import TenantPast, load_pasts
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
-from mirrord.domain.dialect import RULES_OF_LINKS, Dialect, find_dialect
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import MirrorId, TenantId, new_id
-from mirrord.errors import Halted, Refused, UserError
-from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
+from mirrord.errors import Halted, UserError
 from mirrord.mirror import tree_marker as marker
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.seen_files import Index
@@ -32,9 +30,10 @@ from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
 from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.tree_history import KnownMirror, Start, StartDecision
+from mirrord.sync.dialect_change import settle_dialect
 from mirrord.sync.handshake import forget_first_adoption
 from mirrord.sync.observation.file_look import Looker
-from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
+from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
 from mirrord.sync.start_evidence import decide_start_of
 
@@ -269,7 +268,7 @@ async def _open_sides(
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{STATE_DIRECTORY}/state.db") is not None
-        sides = await asyncio.to_thread(_open_files, database, tree, Marker(name, tenant, mirror, past.dialect))
+        sides = await asyncio.to_thread(_open_files, database, tree, Marker(name, tenant, mirror, *past.spoken))
         on_failure.callback(sides.state.close)
         on_failure.callback(sides.journal.close)
         sides.is_first = past.is_empty
@@ -281,9 +280,10 @@ async def _open_sides(
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
-        sides.dialect = await _settle_dialect(sides, dialect, past.dialect)
-        if sides.dialect is not past.dialect:
-            marker.write(tree, Marker(name, tenant, mirror, sides.dialect))
+        spoken = await settle_dialect(sides, dialect, past.spoken)
+        if spoken != past.spoken:
+            marker.write(tree, Marker(name, tenant, mirror, *spoken))
+        sides.dialect, sides.days = spoken
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
@@ -311,45 +311,6 @@ def _open_files(database: Database, tree: Tree, tree_marker: Marker) -> Sides:
         database,
         unrecorded_files=unrecorded_files,
     )
-
-
-async def _settle_dialect(sides: Sides, setting: Dialect | None, stored: Dialect) -> Dialect:
-    """
-    Store the dialect of the tenant's pages, and return it: the *setting*, else as the tree shows it.
-
-    A tree that shows none changes nothing: the signs of a tenant may be in its tree on another host.
-    """
-    if setting is not None:
-        dialect = setting
-    elif (dialect := await asyncio.to_thread(find_dialect, partial(_has_path, sides.tree))) is Dialect.PLAIN:
-        return stored
-    has_changed = False
-    while not has_changed:
-        has_changed = await _change_dialect(sides, dialect)
-    return dialect
-
-
-def _has_path(tree: Tree, path: str) -> bool:
-    """Whether a tree has *path*; what mirrord leaves alone, such as a link or a mount, does not count."""
-    try:
-        stat = tree.stat(path)
-    except (Refused, OSError):
-        return False
-    return stat is not None and (stat.is_file or stat.is_directory)
-
-
-async def _change_dialect(sides: Sides, dialect: Dialect) -> bool:
-    """Forget a batch of what another dialect said, and store *dialect* with the last one. False: call it again."""
-    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-        before = await dialect_rows.load_dialect(connection, sides.tenant)
-        if dialect is before:
-            return True
-        if CONSTRUCTS[dialect] != CONSTRUCTS[before] and await dialect_rows.forget_documents(connection, sides.tenant):
-            return False
-        if RULES_OF_LINKS & {dialect, before} and await dialect_rows.forget_meanings(connection, sides.tenant):
-            return False
-        await dialect_rows.store_dialect(connection, sides.tenant, dialect)
-        return True
 
 
 def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:

@@ -79,7 +79,7 @@ def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[Link
         return known_names
     place = spot.place
     has_views = spot.kind is not Kind.ATTACHMENT
-    further = names_in_logseq(place.name, spot.beginning) if spot.beginning is not None else ()
+    further = names_in_logseq(place.name, spot.beginning, spot.days) if spot.beginning is not None else ()
     called_names = [(NameKind.NAME, place.name)]
     if has_views:
         called_names = names_of_page(place.name, spot.title, spot.aliases, further)

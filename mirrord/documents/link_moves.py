@@ -15,6 +15,7 @@ from mirrord.db.content.pending_links import LinkNote, MeantLink
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import load_candidates, load_named_paths
 from mirrord.documents.link_resolution import resolve_touched_links
+from mirrord.domain.dialect import DayFormats
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_meaning import Names, Origin, key_of, site_of, target_key, wikilink_path
 from mirrord.domain.link_rule import LinkRule, Mover
@@ -97,19 +98,19 @@ async def note_new_targets(connection: Connection, tenant: TenantId, moves: Gath
     """Note the new targets of links after *moves*; call this after the names changed. Returns whether there are any."""
     paths = await load_named_paths(connection, tenant, _ends_of(moves.links))
     links = [link for link in moves.links if {link.source, link.entry} <= moves.paths.keys() & paths.keys()]
-    dialect = await dialect_rows.load_dialect(connection, tenant)
-    keys = {key for link in links for key in _keys_of(link, paths)}
+    dialect, days = await dialect_rows.load_tenant_dialect(connection, tenant)
+    keys = {key for link in links for key in _keys_of(link, paths, days)}
     candidates = await load_candidates(connection, tenant, keys, as_named=True)
-    notes = await asyncio.to_thread(notes_for, moves, links, Names(candidates, paths, dialect))
+    notes = await asyncio.to_thread(notes_for, moves, links, Names(candidates, paths, dialect, days))
     await pending_links.note_targets(connection, tenant, notes)
     return bool(notes)
 
 
-def _keys_of(link: MeantLink, paths: Mapping[EntryId, str]) -> Iterable[str]:
+def _keys_of(link: MeantLink, paths: Mapping[EntryId, str], days: DayFormats) -> Iterable[str]:
     """The keys of the target that *link* has, and of those that it may get."""
     path = wikilink_path(paths[link.entry])
     key = target_key(link.kind, _current_target(link), _origin_of(link, paths))
-    page_name = page_name_of(path.rpartition("/")[2])  # what it may get in a graph of Logseq
+    page_name = page_name_of(path.rpartition("/")[2], days)  # what it may get in a graph of Logseq
     return {key_of(path), key_of(page_name), *([key] if key is not None else ())}
 
 
@@ -136,7 +137,7 @@ def notes_for(moves: GatheredMoves, links: Sequence[MeantLink], names: Names) ->
 
 def _new_target_of(link: MeantLink, paths: Mapping[EntryId, str], names: Names) -> str | None:
     """The target that *link* is to get; None: it still means its entry, or no target does."""
-    before = site_of(link.source, paths[link.source], Names({}, paths, names.dialect))
+    before = site_of(link.source, paths[link.source], Names({}, paths, names.dialect, names.days))
     after = site_of(link.source, names.files[link.source], names)
     written = Link(link.kind, _current_target(link), None, None, 0, 0)
     return respell_target(written, link.entry, before, after)

@@ -1,8 +1,10 @@
 """The programs that pages are also written for, and what shows them in a tree."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from mirrord.errors import UserError
 
@@ -20,6 +22,24 @@ class Dialect(Enum):
     HUGO = "hugo"
     DOCUSAURUS = "docusaurus"
     ASTRO = "astro"
+
+
+@dataclass(frozen=True, slots=True)
+class DayFormats:
+    """How a graph of Logseq calls days. title: of pages, in links. file: of their files, without ending."""
+
+    title: str = "MMM do, yyyy"
+    file: str = "yyyy_MM_dd"
+
+
+USUAL_DAYS = DayFormats()  # with which Logseq begins
+
+
+class TenantDialect(NamedTuple):
+    """The dialect of a tenant's pages. days: how they are called in a graph of Logseq."""
+
+    dialect: Dialect = Dialect.PLAIN
+    days: DayFormats = USUAL_DAYS
 
 
 RULES_OF_LINKS = frozenset({Dialect.OBSIDIAN, Dialect.LOGSEQ})  # the dialects with rules of their own for links

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import INDEX, name_key
 
@@ -244,12 +244,13 @@ class Names:
 
     by_key: all candidates for a key, see `linking.key_of`.
     files: the path of every entry's file, with `.md`; for a folder that of its directory.
-    dialect: of its pages.
+    dialect: of its pages. days: how they are called in a graph of Logseq.
     """
 
     by_key: Mapping[str, Sequence[Candidate]]
     files: Mapping[EntryId, str]
     dialect: Dialect = Dialect.PLAIN
+    days: DayFormats = USUAL_DAYS
 
     def resolve_link(self, kind: str, target: str, origin: Origin) -> LinkMeaning:
         """The meaning of a link of *kind* to *target* in *origin*."""

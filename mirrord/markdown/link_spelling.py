@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import DayFormats, Dialect
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import Path, Site, follow_path, wikilink_path
 from mirrord.domain.place import INDEX, name_key
@@ -151,7 +151,7 @@ def relative_path(directory: Path, path: str) -> str:
 def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[str]:
     """Possible targets of a wikilink: with as many steps of the path as before, then with more."""
     if after.names.dialect is Dialect.LOGSEQ:
-        yield from _page_name_options(target, old, new)
+        yield from _page_name_options(target, old, new, after.names.days)
     parts, names = target.strip().split("/"), _steps_of(target)
     steps = wikilink_path(new).split("/")
     if name_key(names[-1].removesuffix(_SUFFIX)) == INDEX and new.endswith(f"/{INDEX}{_SUFFIX}"):
@@ -170,11 +170,11 @@ def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[
     yield "/" + "/".join(steps)
 
 
-def _page_name_options(target: str, old: str, new: str) -> Iterator[str]:
+def _page_name_options(target: str, old: str, new: str, days: DayFormats) -> Iterator[str]:
     """The name that Logseq gives the file *new*, if *target* is that of *old*, or the name of its file."""
     old_stem, new_stem = (wikilink_path(file).rpartition("/")[2] for file in (old, new))
-    if name_key(target.strip()) in (name_key(page_name_of(old_stem)), name_key(old_stem)):
-        yield page_name_of(new_stem)
+    if name_key(target.strip()) in (name_key(page_name_of(old_stem, days)), name_key(old_stem)):
+        yield page_name_of(new_stem, days)
 
 
 def _is_wikilink(target: str) -> bool:

@@ -1,29 +1,27 @@
 """
 How Logseq calls its pages: by the names of their files, which spell namespaces and days, and by properties. Pure.
 
-`a___b.md`, and in older graphs `a%2Fb.md`, is the page `a/b`; `2023_01_05.md` is the page of that day, in the format
-that Logseq begins with. `title::` and `alias::` count in the first block of a page.
+`a___b.md`, and in older graphs `a%2Fb.md`, is the page `a/b`; `2023_01_05.md` is the page of that day (`logseq_days`).
+`title::` and `alias::` count in the first block of a page.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 from urllib.parse import unquote
 
+from mirrord.domain.dialect import DayFormats
 from mirrord.domain.link_meaning import NameKind
 from mirrord.markdown.frontmatter.page_text import PageText, split_lines
+from mirrord.markdown.logseq_days import day_of_file, title_of_day
 
 MAX_PROPERTY_CHARACTERS = 4_000  # characters at the beginning of a page in which its properties are
 _SEPARATOR = "___"
-_DAY = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})", re.ASCII)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 _PROPERTY = re.compile(r"[ \t]*([\w./-]+)::(?:[ \t]+(.*))?", re.DOTALL)
 _BULLET = re.compile(r"[-*+][ \t]+")
 _VALUE = re.compile(r"#?\[\[([^\[\]]+)\]\]|([^,\[\]]+)")
 
 
-def names_in_logseq(stem: str, text: str) -> list[tuple[NameKind, str]]:
+def names_in_logseq(stem: str, text: str, days: DayFormats) -> list[tuple[NameKind, str]]:
     """
     The names that Logseq gives a page beside that of its file.
 
@@ -31,31 +29,19 @@ def names_in_logseq(stem: str, text: str) -> list[tuple[NameKind, str]]:
     """
     matches = _match_properties(PageText(text[:MAX_PROPERTY_CHARACTERS]))
     values = {match[1].lower(): match[2] or "" for match in matches}
-    title = values.get("title", "").strip() or page_name_of(stem)
+    title = values.get("title", "").strip() or page_name_of(stem, days)
     aliases = values.get("alias") or values.get("aliases") or ""
     names = [(NameKind.TITLE, title), *((NameKind.ALIAS, alias) for alias in _values_of(aliases))]
     return [(sort, name) for sort, name in names if name.strip()]
 
 
-def page_name_of(stem: str) -> str:
+def page_name_of(stem: str, days: DayFormats) -> str:
     """The page that Logseq sees in the file called *stem*; *stem* itself where that is no name."""
-    if day := _day_of(stem):
-        return f"{_MONTHS[day.month - 1]} {day.day}{_ordinal_of(day.day)}, {day.year}"
+    if day := day_of_file(stem, days):
+        return title_of_day(day, days)
     name = unquote((stem.removesuffix(_SEPARATOR) or stem).replace(_SEPARATOR, "/"))
     is_name = name.strip("/") and name.isprintable() and ("\ufffd" not in name or "\ufffd" in stem)
     return name if is_name else stem
-
-
-def _day_of(stem: str) -> date | None:
-    match = _DAY.fullmatch(stem)
-    try:
-        return date(*map(int, match.groups())) if match else None
-    except ValueError:
-        return None
-
-
-def _ordinal_of(day: int) -> str:
-    return "th" if day in (11, 12, 13) else _ORDINALS.get(day % 10, "th")
 
 
 def property_lines(page: PageText) -> str:

@@ -2,11 +2,12 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from mirrord.domain.dialect import Dialect, dialect_called
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect, dialect_called
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import kernel
@@ -21,13 +22,14 @@ MARKER_PATH = f"{STATE_DIRECTORY}/id"
 class Marker:
     """
     tenant: its name when the tree was made, for people only; the ids decide. dialect: of its pages, as the daemon last
-    found it, for commands, which do not look at rows.
+    found it, for commands, which do not look at rows. days: how they are called in a graph of Logseq.
     """
 
     tenant: str
     tenant_id: TenantId
     mirror: MirrorId
     dialect: Dialect = Dialect.PLAIN
+    days: DayFormats = USUAL_DAYS
 
 
 def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
@@ -62,10 +64,14 @@ def read(tree: Tree) -> Marker | None:
     try:
         raw = json.loads(data)
         tenant, mirror = TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"]))
-        return Marker(str(raw["tenant"]), tenant, mirror, dialect_called(raw.get("dialect")))
+        return Marker(str(raw["tenant"]), tenant, mirror, dialect_called(raw.get("dialect")), _days_of(raw))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         remedy = "restore it, or delete it to adopt the tree again."
         raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
+
+
+def _days_of(raw: Mapping[str, object]) -> DayFormats:
+    return DayFormats(str(raw.get("title_of_days", USUAL_DAYS.title)), str(raw.get("file_of_days", USUAL_DAYS.file)))
 
 
 def write(tree: Tree, marker: Marker) -> None:
@@ -78,6 +84,8 @@ def write(tree: Tree, marker: Marker) -> None:
     }
     if marker.dialect is not Dialect.PLAIN:
         facts["dialect"] = marker.dialect.value
+    if marker.days != USUAL_DAYS:
+        facts |= {"title_of_days": marker.days.title, "file_of_days": marker.days.file}
     _replace_file(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
 
 

@@ -12,7 +12,7 @@ from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection, Database
 from mirrord.db.snapshot_rows import open_snapshot
 from mirrord.domain.backup_format import Chunk, Chunker, Manifest, Table
-from mirrord.domain.dialect import dialect_called
+from mirrord.domain.dialect import TenantDialect, dialect_called
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.long_work import Progress
 from mirrord.errors import Damaged, Refused
@@ -281,7 +281,7 @@ async def restore_backup(
         ]
         into = _restore_files(files, backups, target) if files else None
         if manifest.dialect is not None:
-            await dialect_rows.store_dialect(connection, tenant, dialect_called(manifest.dialect))
+            await dialect_rows.store_dialect(connection, tenant, TenantDialect(dialect_called(manifest.dialect)))
         await snapshot_rows.finish_restore(connection, tenant, manifest.seq)
     return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 

@@ -258,7 +258,7 @@ class Root:
                 return
             current = tree_marker.read(sides.tree)
         if current is None or current.mirror != sides.mirror:
-            marker = tree_marker.Marker(sides.name, sides.tenant, sides.mirror, sides.dialect)
+            marker = tree_marker.Marker(sides.name, sides.tenant, sides.mirror, sides.dialect, sides.days)
             tree_marker.write(sides.tree, marker)
             log.warning("marker_rewritten", extra={"tenant": sides.name})
         self._marker = stat if current is not None and current.mirror == sides.mirror else None

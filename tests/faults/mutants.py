@@ -223,6 +223,20 @@ MUTANTS = (
         "tests/unit/codec/test_anchors.py",
     ),
     Mutant(
+        "what the configuration of Logseq leaves out is read",
+        "markdown/logseq_days.py",
+        "elif ignored:",
+        "elif ignored > 9:",
+        "tests/unit/test_logseq_days.py::test_formats_are_read_from_the_configuration",
+    ),
+    Mutant(
+        "any text is a format of days",
+        "markdown/logseq_days.py",
+        """parts == "Mdy" and written.isprintable()""",
+        """written.isprintable()""",
+        "tests/unit/test_logseq_days.py",
+    ),
+    Mutant(
         "tags of Logseq in labels of links are links",
         "markdown/page_links.py",
         "if link.start >= end or not is_tag_at(text, link.start):",

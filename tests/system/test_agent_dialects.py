@@ -1,12 +1,15 @@
 """Agents edit pages that other programs read too: what those read is no heading, no tag and no code to mirrord."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import DayFormats, Dialect
 from mirrord.mcp.admission import Tenant
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.support.clients import in_memory, tenant_in
 
 MODULE = "export const text = `\n# Template\n`;\n\n# Guide\n\nbody\n"
@@ -81,6 +84,21 @@ async def test_a_move_in_a_graph_of_logseq_writes_the_name_that_logseq_gives_the
         await agent.call("move_page", sourcePath="Called.md", destinationPath="Named.md")
 
     assert text_of(logseq, "Home") == "- [[Tools/Apps]] [[Rocket]]\n"
+
+
+async def test_an_agent_that_moves_a_day_of_logseq_writes_its_name_in_the_format_of_the_graph(tmp_path: Path) -> None:
+    texts = {"Home": "- [[05-01-2023]]\n", "20230105": "- text\n"}
+    logseq = tenant(tmp_path, Dialect.LOGSEQ, **texts)
+    tree = Tree(logseq.root)
+    marker = tree_marker.read(tree)
+    assert marker is not None
+    tree_marker.write(tree, replace(marker, days=DayFormats("dd-MM-yyyy", "yyyyMMdd")))
+    tree.close()
+    async with memory(logseq) as agent:
+        await agent.call("read_page", path="Home")
+        await agent.call("move_page", sourcePath="20230105.md", destinationPath="20230109.md")
+
+    assert text_of(logseq, "Home") == "- [[09-01-2023]]\n"
 
 
 async def test_tags_of_logseq_follow_the_page_that_an_agent_moves(tmp_path: Path) -> None:

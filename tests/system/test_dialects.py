@@ -172,6 +172,26 @@ def test_links_find_pages_of_logseq_by_namespaces_and_aliases_and_follow_them(mi
     eventually(lambda: _meanings_on(mirrord, "Home") == after, "a link to an alias that is gone")
 
 
+def test_days_are_called_as_the_configuration_of_a_graph_says(mirrord: Mirrord) -> None:
+    (mirrord.root / "logseq").mkdir()
+    config = mirrord.root / "logseq/config.edn"
+    config.write_text('{:journal/page-title-format "yyyy-MM-dd EEE" :journal/file-name-format "yyyyMMdd"}')
+    mirrord.restart()
+    for day in ("20230105", "20230107"):
+        save(mirrord.file(f"{day}.md"), f"- text of {day}\n")
+    save(mirrord.file("Home.md"), "- [[2023-01-05 Thu]] [[2023-01-07 Sat]] [[Jan 5th, 2023]]\n")
+    meanings = {"2023-01-05 Thu": "20230105", "2023-01-07 Sat": "20230107", "Jan 5th, 2023": None}
+    eventually(lambda: _meanings_on(mirrord, "Home") == meanings, "the meanings of the names of days")
+
+    mirrord.app.execute("UPDATE page SET name = '20230106' WHERE name = '20230105'")
+    moved = "- [[2023-01-06 Fri]] [[2023-01-07 Sat]] [[Jan 5th, 2023]]\n"
+    eventually(lambda: mirrord.text("Home.md") == moved, "the link to the moved day")
+
+    config.write_text("{}")
+    mirrord.restart()
+    eventually(lambda: _meanings_on(mirrord, "Home").get("2023-01-07 Sat", "") is None, "a name that is no day now")
+
+
 def test_tags_of_logseq_mean_pages_and_follow_them(mirrord: Mirrord) -> None:
     (mirrord.root / "logseq").mkdir()
     mirrord.restart()

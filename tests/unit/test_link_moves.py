@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrord.db.content.pending_links import LinkNote, MeantLink
 from mirrord.documents.link_moves import GatheredMoves, notes_for
 from mirrord.documents.link_rewriting import author_for
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import Candidate, Names, candidates_of, group_by_key, site_of, wikilink_path
 from mirrord.domain.link_rule import LinkRule, is_file_author, parse_link_rule
@@ -51,7 +51,7 @@ def _names(paths: Paths, dialect: Dialect) -> Names:
 
 
 def _candidates(entry: EntryId, path: str, dialect: Dialect) -> list[Candidate]:
-    further = names_in_logseq(_stem_of(path), "") if dialect is Dialect.LOGSEQ else ()
+    further = names_in_logseq(_stem_of(path), "", USUAL_DAYS) if dialect is Dialect.LOGSEQ else ()
     return candidates_of(entry, Kind.PAGE, path, further=further)
 
 
@@ -122,7 +122,9 @@ def worlds(draw: st.DrawFn) -> _World:
 def _written(form: str, page: str, other: str) -> str:
     stem = wikilink_path(other)
     escaped = stem.replace("%", "%25") if "(" in form else stem
-    return form.format(stem.rpartition("/")[2], escaped, "../" * page.count("/"), page_name_of(_stem_of(other)))
+    return form.format(
+        stem.rpartition("/")[2], escaped, "../" * page.count("/"), page_name_of(_stem_of(other), USUAL_DAYS)
+    )
 
 
 @given(worlds(), st.data())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import NameKind, Names, Site, candidates_of, group_by_key, site_of
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -34,17 +34,19 @@ def entry(path: str) -> EntryId:
     return EntryId(uuid.uuid5(uuid.NAMESPACE_OID, path))
 
 
-def names(pages: Mapping[str, str], dialect: Dialect, moves: Mapping[str, str] | None = None) -> Names:
+def names(
+    pages: Mapping[str, str], dialect: Dialect, moves: Mapping[str, str] | None = None, days: DayFormats = USUAL_DAYS
+) -> Names:
     """The names of *pages*, path → text, once *moves*, old path → new, are done."""
     named, files = [], {}
     for path, text in pages.items():
         new = (moves or {}).get(path, path)
         kind = Kind.PAGE if new.endswith(".md") else Kind.ATTACHMENT
         stem = new.rpartition("/")[2].removesuffix(".md")
-        further = names_in_logseq(stem, text) if dialect is Dialect.LOGSEQ else ()
+        further = names_in_logseq(stem, text, days) if dialect is Dialect.LOGSEQ else ()
         named += candidates_of(entry(path), kind, new, further=further)
         files[entry(path)] = new
-    return Names(group_by_key(named), files, dialect)
+    return Names(group_by_key(named), files, dialect, days)
 
 
 def meant(pages: Mapping[str, str], dialect: Dialect, page: str, link: tuple[str, str]) -> str:
@@ -173,6 +175,20 @@ def test_links_of_logseq_keep_their_style_when_pages_move(text: str, moves: Mapp
     assert _relinked(text, "pages/Home.md", Dialect.LOGSEQ, GRAPH, moves) == expected
 
 
+def test_a_link_to_a_day_keeps_the_format_of_its_graph_when_the_day_moves() -> None:
+    days = DayFormats("EEEE, dd/MM/yyyy", "yyyyMMdd")
+    graph = {"pages/Home.md": "", "journals/20230105.md": ""}
+    before, after = (
+        names(graph, Dialect.LOGSEQ, moves, days) for moves in ({}, {"journals/20230105.md": "20230109.md"})
+    )
+    home = entry("pages/Home.md")
+    sites = site_of(home, "pages/Home.md", before), site_of(home, "pages/Home.md", after)
+
+    moved = relink_page(PageText("- [[Thursday, 05/01/2023]] [[20230105]]", Dialect.LOGSEQ), *sites)
+
+    assert moved.page.text == "- [[Monday, 09/01/2023]] [[Monday, 09/01/2023]]"
+
+
 @pytest.mark.parametrize(
     ("text", "tags"),
     [
@@ -228,18 +244,18 @@ def test_a_tag_that_gets_another_page_leaves_all_else_as_it_is(text: str, name: 
     ],
 )
 def test_a_file_of_logseq_is_the_page(stem: str, expected: str) -> None:
-    assert page_name_of(stem) == expected
+    assert page_name_of(stem, USUAL_DAYS) == expected
 
 
 @given(st.text(max_size=60), st.text(max_size=200))
 def test_whatever_a_page_of_logseq_holds_its_names_can_be_stored_and_found(stem: str, text: str) -> None:
-    for _, name in names_in_logseq(stem, text):
+    for _, name in names_in_logseq(stem, text, USUAL_DAYS):
         assert name.strip()
         assert "\0" not in name or "\0" in stem + text
 
 
 def test_names_in_logseq_are_titles_before_aliases() -> None:
-    assert names_in_logseq("x", "alias:: b, c\ntitle:: a\n") == [
+    assert names_in_logseq("x", "alias:: b, c\ntitle:: a\n", USUAL_DAYS) == [
         (NameKind.TITLE, "a"),
         (NameKind.ALIAS, "b"),
         (NameKind.ALIAS, "c"),

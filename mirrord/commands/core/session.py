@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.seen_pages import Memory, current_memory
 from mirrord.domain.approval import InputFile, Request
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import Dialect, TenantDialect
 from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
@@ -126,33 +126,37 @@ class Session:
         self._journal: Journal | None = None
         self._whole: Session | None = None
         self._opens_journal: Callable[[], Journal] | None = None
-        self._known_dialect: tuple[Stat | None, Dialect] = None, Dialect.PLAIN  # stat of the marker, and what it says
+        self._known_dialect: tuple[Stat | None, TenantDialect] = None, TenantDialect()  # stat of the marker, its words
         self._linkage: LinkIndex | None = None
         self._grep: Grep | None = None
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of the tenant's pages, as the daemon last found it."""
+        return self._spoken.dialect
+
+    @property
+    def _spoken(self) -> TenantDialect:
         tree = self.tree.whole
-        stat, dialect = self._known_dialect
+        stat, spoken = self._known_dialect
         new_stat = kernel.stat_loosely((tree.lower or tree).descriptor, tree_marker.MARKER_PATH)
         if new_stat == stat:
-            return dialect
+            return spoken
         with suppress(Busy, Damaged, Refused):  # a damaged marker is made again by the daemon
             marker = tree_marker.read(tree)
-            dialect = marker.dialect if marker is not None else Dialect.PLAIN
-            self._known_dialect = new_stat, dialect
-        return dialect
+            spoken = TenantDialect(marker.dialect, marker.days) if marker is not None else TenantDialect()
+            self._known_dialect = new_stat, spoken
+        return spoken
 
     @property
     def linkage(self) -> "LinkIndex":
         """The links between pages."""
         from mirrord.mirror.read.link_index import LinkIndex  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
 
-        dialect = self.dialect
+        spoken = self._spoken
         with self._guard:
-            if self._linkage is None or self._linkage.dialect is not dialect:
-                self._linkage = LinkIndex(dialect)
+            if self._linkage is None or (self._linkage.dialect, self._linkage.days) != spoken:
+                self._linkage = LinkIndex(*spoken)
             return self._linkage
 
     @property

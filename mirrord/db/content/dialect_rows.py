@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mirrord.db.database import Connection
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect, TenantDialect
 from mirrord.domain.entry import TenantId
 
 BATCH_DOCUMENTS = 1_000  # documents that one transaction forgets, well within its time limit
@@ -17,19 +17,32 @@ RETURNING 1"""
 
 async def load_dialect(connection: Connection, tenant: TenantId) -> Dialect:
     """The dialect of the tenant's pages."""
-    return (await load_dialects(connection, [tenant]))[tenant]
+    return (await load_tenant_dialect(connection, tenant)).dialect
 
 
-async def load_dialects(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, Dialect]:
-    """The dialect of the pages of each of *tenants*."""
-    cursor = await connection.execute("SELECT id, dialect FROM mirrord.tenant WHERE id = ANY (%s)", (list(tenants),))
-    dialects: dict[TenantId, str] = dict(await cursor.fetchall())
-    return {tenant: Dialect(dialects.get(tenant, Dialect.PLAIN.value)) for tenant in tenants}
+async def load_tenant_dialect(connection: Connection, tenant: TenantId) -> TenantDialect:
+    """The dialect of the tenant's pages, with its formats of days."""
+    return (await load_tenant_dialects(connection, [tenant]))[tenant]
 
 
-async def store_dialect(connection: Connection, tenant: TenantId, dialect: Dialect) -> None:
-    """Store the dialect of the tenant's pages."""
-    await connection.execute("UPDATE mirrord.tenant SET dialect = %s WHERE id = %s", (dialect.value, tenant))
+async def load_tenant_dialects(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, TenantDialect]:
+    """The dialect of the pages of each of *tenants*, with its formats of days."""
+    query = "SELECT id, dialect, day_formats FROM mirrord.tenant WHERE id = ANY (%s)"
+    rows = await (await connection.execute(query, (list(tenants),))).fetchall()
+    stored = {tenant: TenantDialect(Dialect(dialect), day_formats_of(days)) for tenant, dialect, days in rows}
+    return {tenant: stored.get(tenant, TenantDialect()) for tenant in tenants}
+
+
+def day_formats_of(stored: Sequence[str] | None) -> DayFormats:
+    """The formats of days in a row of a tenant."""
+    return DayFormats(*stored) if stored else USUAL_DAYS
+
+
+async def store_dialect(connection: Connection, tenant: TenantId, spoken: TenantDialect) -> None:
+    """Store the dialect of the tenant's pages, with its formats of days."""
+    statement = "UPDATE mirrord.tenant SET dialect = %s, day_formats = %s WHERE id = %s"
+    days = [spoken.days.title, spoken.days.file] if spoken.days != USUAL_DAYS else None
+    await connection.execute(statement, (spoken.dialect.value, days, tenant))
 
 
 async def forget_documents(connection: Connection, tenant: TenantId) -> bool:

@@ -6,8 +6,9 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mirrord.db.content.dialect_rows import day_formats_of
 from mirrord.db.database import Connection
-from mirrord.domain.dialect import Dialect, dialect_called
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect, dialect_called
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import LinkMeaning, NameKind
 from mirrord.markdown.logseq_names import MAX_PROPERTY_CHARACTERS
@@ -38,7 +39,7 @@ class EntryPlace:
     The place of an entry.
 
     is_placed: its name is settled. title, aliases: of a page, from its row. beginning: of the text of a page in a graph
-    of Logseq, which may have names in it; None: another entry.
+    of Logseq, which may have names in it; None: another entry. days: how they are called there.
     """
 
     entry: EntryId
@@ -49,6 +50,7 @@ class EntryPlace:
     title: str | None = None
     aliases: object = None
     beginning: str | None = None
+    days: DayFormats = USUAL_DAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,11 @@ _PLACES = f"""
 SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, deleted_at IS NOT NULL, title,
        frontmatter -> 'aliases',
        CASE WHEN kind = 'page' AND (SELECT dialect FROM mirrord.tenant WHERE id = %(t)s) = '{Dialect.LOGSEQ.value}'
-            THEN coalesce(left(markdown, {MAX_PROPERTY_CHARACTERS}), '') END
+            THEN coalesce(left(markdown, {MAX_PROPERTY_CHARACTERS}), '') END,
+       (SELECT day_formats FROM mirrord.tenant WHERE id = %(t)s)
   FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)
 UNION ALL
-SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL, NULL, NULL, NULL
+SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL, NULL, NULL, NULL, NULL
   FROM mirrord.attachment WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)"""
 
 
@@ -185,8 +188,9 @@ async def load_places(
 
 
 def _place_of_row(row: Sequence[Any]) -> EntryPlace:
-    entry, kind, parent, name, index, placed, deleted, title, aliases, beginning = row
-    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, title, aliases, beginning)
+    entry, kind, parent, name, index, placed, deleted, title, aliases, beginning, written = row
+    place, days = Place(parent, name, index), day_formats_of(written)
+    return EntryPlace(entry, Kind(kind), place, placed, deleted, title, aliases, beginning, days)
 
 
 _PARENTS = "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"
@@ -249,8 +253,8 @@ async def load_names_of(connection: Connection, tenant: TenantId, entries: Itera
 _PLACES_AND_NAMES = f"""
 SELECT place.*, NULL::integer, NULL::text, NULL::text FROM ({_PLACES}) AS place
 UNION ALL
-SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, NULL, number, called, key FROM mirrord.link_name
- WHERE tenant_id = %(t)s AND entry_id = ANY (%(ids)s)"""
+SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, NULL, NULL, number, called, key
+  FROM mirrord.link_name WHERE tenant_id = %(t)s AND entry_id = ANY (%(ids)s)"""
 
 
 async def load_places_and_names(

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.db.content.dialect_rows import load_dialects
+from mirrord.db.content.dialect_rows import load_tenant_dialects
 from mirrord.db.database import Database
 from mirrord.db.mirror_leases import MirrorFacts, load_mirrors_of
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import TenantDialect
 from mirrord.domain.entry import TenantId
 
 
@@ -16,7 +16,7 @@ class TenantPast:
 
     mirrors: Sequence[MirrorFacts]
     seq: int
-    dialect: Dialect
+    spoken: TenantDialect
 
     @property
     def is_empty(self) -> bool:
@@ -30,5 +30,5 @@ async def load_pasts(database: Database, tenants: Sequence[TenantId]) -> dict[Te
         mirrors = await load_mirrors_of(connection, tenants)
         query = "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)"
         seqs: dict[TenantId, int] = dict(await (await connection.execute(query, (list(tenants),))).fetchall())
-        dialects = await load_dialects(connection, tenants)
+        dialects = await load_tenant_dialects(connection, tenants)
     return {tenant: TenantPast(mirrors[tenant], seqs.get(tenant, 0), dialects[tenant]) for tenant in tenants}

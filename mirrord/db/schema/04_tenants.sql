@@ -9,7 +9,8 @@ CREATE TABLE mirrord.tenant (
     id         uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     name       text NOT NULL UNIQUE CONSTRAINT tenant_name_is_a_slug CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
     created_at timestamptz NOT NULL DEFAULT now(),
-    dialect    text NOT NULL DEFAULT 'plain'  -- of the program that reads the pages, too (docs/decisions/0082)
+    dialect    text NOT NULL DEFAULT 'plain',  -- of the program that reads the pages, too (docs/decisions/0082)
+    day_formats text[]  -- of titles and files of days in a graph of Logseq; NULL: those it begins with
 );
 
 -- The clock of the feed: a transaction takes one seq for each tenant at its commit.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from uuid import UUID
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import (
     LinkMeaning,
@@ -108,10 +108,10 @@ class _PageLinks:
 class LinkIndex:
     """The links of one tree, the pages of which are of one dialect; safe to use from several threads."""
 
-    def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
-        self.dialect = dialect
+    def __init__(self, dialect: Dialect = Dialect.PLAIN, days: DayFormats = USUAL_DAYS) -> None:
+        self.dialect, self.days = dialect, days
         self._guard = threading.Lock()
-        self._naming = NameIndex(dialect)
+        self._naming = NameIndex(dialect, days)
         self._page_links: dict[str, _PageLinks] = {}
         self._sources: tuple[Walk | None, Mapping[str, list[str]]] = (None, {})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from uuid import UUID
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import Candidate, NameKind, Names, candidates_of, key_of, wikilink_path
 from mirrord.markdown.logseq_names import names_in_logseq
@@ -44,8 +44,8 @@ class NameIndex:
     Entries have numbers of this process here, not their ids in Postgres: those would take more reading.
     """
 
-    def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
-        self._dialect = dialect
+    def __init__(self, dialect: Dialect = Dialect.PLAIN, days: DayFormats = USUAL_DAYS) -> None:
+        self._dialect, self._days = dialect, days
         self._kinds: dict[str, Kind] = {}
         self._cards: Mapping[str, PageSummary] = {}
         self._entries: dict[str, EntryId] = {}
@@ -58,7 +58,7 @@ class NameIndex:
     @property
     def names(self) -> Names:
         """The names for the lookup of links; the next update changes them."""
-        return Names(self._by_key, self._files, self._dialect)
+        return Names(self._by_key, self._files, self._dialect, self._days)
 
     def entry_of(self, path: str) -> EntryId | None:
         """The number of the page, folder or attachment at *path*."""
@@ -95,7 +95,7 @@ class NameIndex:
     def copy(self) -> Names:
         """A copy of the current names."""
         by_key = {key: list(named_candidates) for key, named_candidates in self._by_key.items()}
-        return Names(by_key, dict(self._files), self._dialect)
+        return Names(by_key, dict(self._files), self._dialect, self._days)
 
     def names_after(self, change: NameChange) -> Names:
         """The names after a change; the entries are the same."""
@@ -118,7 +118,7 @@ class NameIndex:
             new_candidates.append(candidates_of(new_entry(number), Kind.PAGE, path, title, (), further))
         for candidate in chain.from_iterable(new_candidates):
             by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
-        return Names(by_key, files, self._dialect)
+        return Names(by_key, files, self._dialect, self._days)
 
     def _add_names(self, path: str, kind: Kind, card: PageSummary | None) -> None:
         self._remove_names(path)
@@ -143,7 +143,7 @@ class NameIndex:
     def _further_names(self, path: str, properties: str) -> Sequence[tuple[NameKind, str]]:
         if self._dialect is not Dialect.LOGSEQ:
             return ()
-        return names_in_logseq(wikilink_path(path).rpartition("/")[2], properties)
+        return names_in_logseq(wikilink_path(path).rpartition("/")[2], properties, self._days)
 
     def _remove_names(self, path: str) -> None:
         entry = self._entries.pop(path, None)

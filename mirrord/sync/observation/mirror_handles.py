@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from mirrord.db.content.entry_writes import StatementBuilder
 from mirrord.db.database import Database, Lease
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import Fenced
@@ -61,6 +61,7 @@ class Sides:
     written_entries: WrittenEntries = field(default_factory=WrittenEntries)
     links: LinkRule = LinkRule.TOOLS
     dialect: Dialect = Dialect.PLAIN
+    days: DayFormats = USUAL_DAYS
     content_loss: ContentLoss = ContentLoss.DEGRADE
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 

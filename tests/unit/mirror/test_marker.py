@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import DayFormats, Dialect
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror import tree_marker
@@ -52,6 +52,13 @@ def test_a_fresh_root_is_private_and_an_existing_one_keeps_its_mode(tmp_path: Pa
     assert tree_marker.make_root(tmp_path / "shared", 0o2770)
     assert not tree_marker.make_root(tmp_path / "shared", 0o700)
     assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o2770
+
+
+def test_formats_of_days_are_in_the_marker(tree: Tree) -> None:
+    marker = replace(MARKER, dialect=Dialect.LOGSEQ, days=DayFormats("dd-MM-yyyy", "yyyyMMdd"))
+    tree_marker.write(tree, marker)
+
+    assert tree_marker.read(tree) == marker
 
 
 def test_the_dialect_is_in_the_marker_and_one_that_is_not_known_is_plain(tree: Tree, root: Path) -> None:
