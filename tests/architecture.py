@@ -90,9 +90,18 @@ PURE_MODULES = {
     "mirrord.cli.host.diagnosis",
     *(
         f"mirrord.binding.mappings.{name}"
-        for name in ("link_rules", "mapping", "mapping_file", "mapping_names", "write_rules", "write_rules_file")
+        for name in (
+            "link_rules",
+            "mapping",
+            "mapping_file",
+            "mapping_names",
+            "path_names",
+            "write_rules",
+            "write_rules_file",
+        )
     ),
     "mirrord.binding.links.link_texts",
+    "mirrord.binding.paths.row_paths",
     *(f"mirrord.binding.{name}" for name in ("app_rows", "row_order", "page_edits", "two_way_plan", "new_row")),
     *(
         f"mirrord.binding.bodies.{name}"

@@ -54,6 +54,8 @@ def _check_ids(mapping: Mapping, tables: Tables) -> None:
         raise UserError(f"{page.table}.{page.id} is of type {columns[page.id].type}; ids are texts, numbers or uuids.")
     if page.id not in tables[page.table].unique_columns:
         raise UserError(f"{page.table}.{page.id} is no id: several rows may have the same value.")
+    if page.path is not None and not _is_text(columns[page.path].type):
+        raise UserError(f"{page.table}.{page.path} is of type {columns[page.path].type}; a path is a text.")
     referring = [(page.table, page.parent)] if page.parent is not None else []
     if body.table is not None:
         referring.append((body.table, body.id_column))

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import orjson
 
 from mirrord.binding.bodies.html_body import document_of_html
-from mirrord.binding.mappings.mapping import SPACE_PREFIX, Format, Mapping, OrderKind
+from mirrord.binding.mappings.mapping import Format, Mapping, OrderKind
+from mirrord.binding.mappings.path_names import name_in, trouble_with
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, numbered_name
@@ -35,7 +36,8 @@ class AppRow:
     parent: the id of another row; None: it has none. position: as the app has it. version: changes with every write of
     the row or its body. body: None: there is no body. properties: values by the key of front matter.
     bodies: how many rows of the table with bodies match; only the first was read. damage: the columns of front matter
-    as text, if they cannot be read; None: they can.
+    as text, if they cannot be read; None: they can. path: as the app has it, in place of a parent, which is the row or
+    folder above; None: the mapping has no paths.
     """
 
     external_id: str
@@ -47,6 +49,7 @@ class AppRow:
     properties: ByKey[str, Any] = field(default_factory=dict)
     bodies: int = 1
     damage: str | None = None
+    path: str | None = None
 
     @property
     def digest(self) -> Digest:
@@ -54,12 +57,15 @@ class AppRow:
         values = [self.parent, self.title, self.position, self.body, dict(self.properties)]
         if self.damage is not None:
             values.append(self.damage)
+        if self.path is not None:
+            values.append({"path": self.path if trouble_with(self.path) else name_in(self.path)})
         return digest_of(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
 
     @property
     def name(self) -> str:
         """The name of the page's file."""
-        return clean_name(self.title, self.external_id[:8])
+        name = self.title if self.path is None or trouble_with(self.path) else name_in(self.path)
+        return clean_name(name, self.external_id[:8])
 
 
 def is_name_of(name: str | None, row: AppRow) -> bool:
@@ -84,6 +90,8 @@ def text_of(entry: EntryId, row: AppRow, mapping: Mapping) -> str:
     """
     if row.bodies > 1:
         raise Damaged(f"the app has {row.bodies} bodies for it, and `body.match` must leave one")
+    if row.path is not None and (trouble := trouble_with(row.path)) is not None:
+        raise Damaged(trouble)
     if row.damage is not None:
         raise Damaged("a column of its front matter is nested too deep, or has a number that is too large")
     if row.body is not None and len(row.body) > MAX_FILE_BYTES:
@@ -118,7 +126,7 @@ def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, J
     if mapping.page.url is not None:
         if mapping.writes is None:
             properties[BINDING_KEY] = mapping.name
-        if not (mapping.space is not None and row.external_id.startswith(SPACE_PREFIX)):
+        if mapping.has_row(row.external_id):
             properties[URL_KEY] = mapping.page.url.replace("{id}", quote(row.external_id, safe=""))
     return properties | {key: value for key, value in row.properties.items() if value is not None}
 

@@ -11,6 +11,7 @@ from mirrord.binding.app_rows import AppRow, text_of
 from mirrord.binding.mappings.mapping import Mapping as BoundMapping
 from mirrord.binding.mappings.mapping import columns_of_new_rows, columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
+from mirrord.binding.paths.row_paths import folder_rows, folders_of, ids_by_path, placed_rows
 from mirrord.binding.row_order import order_rows
 from mirrord.binding.statements.bound_sql import Tables
 from mirrord.binding.statements.row_queries import select_all
@@ -86,7 +87,11 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written, created=new)
         spoken = replace(mapping, dialect=await dialect_rows.load_dialect(connection, tenant))
         records = [record async for record in _read_all(connection, spoken, value, report, binding)]
-    _judge_places(rows_of(records), report)
+    rows = rows_of(records)
+    if mapping.page.path is not None:
+        ids_at = ids_by_path(rows)
+        rows = placed_rows(rows, ids_at) | folder_rows(folders_of(ids_at.keys()), ids_at)
+    _judge_places(rows, report)
     return report
 
 
@@ -98,7 +103,8 @@ async def _read_all(
         cursor.itersize = _FETCH_ROWS
         await cursor.execute(select_all(mapping).encode(), {"tenant": tenant})
         async for record in cursor:
-            (row,) = rows_of([record]).values()
+            rows = rows_of([record])
+            (row,) = (rows if mapping.page.path is None else placed_rows(rows, {})).values()
             try:
                 text_of(entry_id_of(binding, row.external_id), row, mapping)
             except Damaged as damaged:

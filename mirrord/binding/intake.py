@@ -12,6 +12,7 @@ from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import entry_id_of
 from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState
+from mirrord.binding.paths.name_release import release_names
 from mirrord.binding.row_decision import Act, BoundEntry, decide_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
@@ -63,6 +64,8 @@ class Intake:
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
+        if self.source.paths is not None:
+            await release_names(self.connection, self.binding, self.state)
         new_pages = NewPages(self.connection, self.binding, self.source.mapping, self.state)
         if not self.is_careful:
             await new_pages.insert_all()

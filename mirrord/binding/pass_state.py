@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from mirrord.binding.app_rows import AppRow, read_properties
-from mirrord.binding.mappings.mapping import Mapping, entry_id_of
+from mirrord.binding.app_rows import AppRow, is_name_of, read_properties
+from mirrord.binding.mappings.mapping import FOLDER_PREFIX, Mapping, entry_id_of
+from mirrord.binding.paths.path_places import PathPlaces
+from mirrord.binding.paths.row_paths import FOLDER_VERSION, folders_of
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.row_order import RowOrder, order_rows
 from mirrord.binding.statements.bound_sql import role_of
+from mirrord.binding.statements.path_queries import PathStatements
 from mirrord.binding.statements.row_queries import AppStatements
 from mirrord.db.bindings import app_tables, binding_rows, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
@@ -20,17 +23,22 @@ from mirrord.domain.entry import Digest, EntryId
 
 @dataclass(frozen=True, slots=True)
 class AppSource:
-    """Where the rows of a binding are. tenant: the value of the app's tenant column."""
+    """Where the rows of a binding are. tenant: the value of the app's tenant column. paths: None: rows have none."""
 
     binding: UUID
     mapping: Mapping
     statements: AppStatements
     tenant: str
+    paths: PathStatements | None = None
 
     async def load_rows(self, connection: Connection, ids: Iterable[str]) -> dict[str, AppRow]:
         """The living rows with *ids*."""
-        query, role = self.statements.rows, role_of(self.binding)
-        return rows_of(await app_tables.load_rows(connection, role, query, sorted(ids), self.tenant))
+        query, role, sought = self.statements.rows, role_of(self.binding), set(ids)
+        if self.paths is None:
+            return rows_of(await app_tables.load_rows(connection, role, query, sorted(sought), self.tenant))
+        of_rows = sorted(external_id for external_id in sought if self.mapping.has_row(external_id))
+        rows = rows_of(await app_tables.load_rows(connection, role, query, of_rows, self.tenant))
+        return await PathPlaces(connection, self.paths, role, self.tenant).with_places(rows, sought)
 
     async def load_children(self, connection: Connection, ids: Iterable[str]) -> set[str]:
         """The ids of living rows below *ids*."""
@@ -41,7 +49,13 @@ class AppSource:
 
     async def load_versions(self, connection: Connection) -> dict[str, str]:
         """The versions of all living rows, by id."""
-        return await app_tables.load_versions(connection, role_of(self.binding), self.statements.versions, self.tenant)
+        query, role = self.statements.versions, role_of(self.binding)
+        records = await app_tables.load_versions(connection, role, query, self.tenant)
+        versions = {external_id: version for external_id, version, *_ in records}
+        if self.paths is not None:
+            folders = folders_of([path or "" for _, _, path in records])
+            versions |= dict.fromkeys((FOLDER_PREFIX + path for path in folders), FOLDER_VERSION)
+        return versions
 
 
 def rows_of(records: Iterable[AppRecord]) -> dict[str, AppRow]:
@@ -101,7 +115,11 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     """Load the rows with *ids*, those above that are not bound yet, and bound ones below those that came or went."""
     state = PassState(set(ids))
     await _add_rows(connection, binding, source, state, ids)
-    turned = {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
+    turned = set[str]()
+    if source.paths is not None:
+        await _add_folders(connection, binding, source, state)
+        turned |= await _moved_rows(connection, binding, state)
+    turned |= {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
     if turned:
         below = await source.load_children(connection, turned)
         children = set(await binding_rows.load_entries(connection, binding, below))  # the others have their own turn
@@ -115,6 +133,32 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     entries = [state.entry_of(binding.id, external_id) for external_id in sorted(state.ids)]
     state.pages = await bound_pages.load_pages(connection, binding.tenant, entries)
     return state
+
+
+async def _add_folders(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
+    """Add the folders that rows may have left, and those at the paths of rows."""
+    rows = [row for row in state.rows.values() if source.mapping.has_row(row.external_id)]
+    folders_at = {FOLDER_PREFIX + row.path for row in rows if row.path}
+    folders_above = await binding_rows.load_bound_above(
+        connection, binding, state.bound.keys() & state.ids, FOLDER_PREFIX
+    )
+    bound = await binding_rows.load_entries(connection, binding, (folders_at | folders_above) - state.ids)
+    await _add_rows(connection, binding, source, state, set(bound))
+
+
+async def _moved_rows(connection: Connection, binding: BindingRow, state: PassState) -> set[str]:
+    """The ids of rows with another path than their pages: pages below them may stay behind."""
+    rows = {state.bound[row.external_id].entry: row for row in state.rows.values() if row.external_id in state.bound}
+    pages = await bound_pages.load_pages(connection, binding.tenant, rows.keys())
+    return {
+        row.external_id
+        for entry, row in rows.items()
+        if (page := pages.get(entry)) is not None
+        and (
+            not is_name_of(page.name, row)
+            or page.parent != (state.entry_of(binding.id, row.parent) if row.parent else None)
+        )
+    }
 
 
 async def _add_rows(

@@ -12,6 +12,7 @@ from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
 from mirrord.binding.statements.bound_sql import MAX_ROWS, trigger_of, watched_tables
+from mirrord.binding.statements.path_queries import path_statements
 from mirrord.binding.statements.row_queries import app_statements
 from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
@@ -137,7 +138,8 @@ def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:
     """Where the rows of *binding* are. tenant: its name. dialect: of its pages."""
     mapping = replace(_parsed(binding.mapping), dialect=dialect)
     id_type = binding.fingerprint[str(mapping.page.table)][mapping.page.id]
-    return AppSource(binding.id, mapping, app_statements(mapping, id_type), mapping.tenancy.value_of(tenant) or "")
+    statements, paths = app_statements(mapping, id_type), path_statements(mapping)
+    return AppSource(binding.id, mapping, statements, mapping.tenancy.value_of(tenant) or "", paths)
 
 
 async def _carry_rows(

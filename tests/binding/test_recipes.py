@@ -43,6 +43,22 @@ CREATE TABLE articles (
 INSERT INTO articles (document_id, title, body, published_at) VALUES
     ('a', 'Beans', 'Draft *words*.', NULL), ('a', 'Beans', 'Green *beans*.', now());
 """
+WIKI_JS = """
+CREATE TABLE pages (
+    id serial PRIMARY KEY, path varchar(255) NOT NULL, hash varchar(255) NOT NULL, title varchar(255) NOT NULL,
+    description varchar(255), "isPrivate" boolean NOT NULL DEFAULT false, "isPublished" boolean NOT NULL DEFAULT false,
+    "privateNS" varchar(255), "publishStartDate" varchar(255), "publishEndDate" varchar(255), content text, render text,
+    toc json, "contentType" varchar(255) NOT NULL, "createdAt" varchar(255) NOT NULL, "updatedAt" varchar(255) NOT NULL,
+    "editorKey" varchar(255), "localeCode" varchar(5), "authorId" integer, "creatorId" integer, extra json NOT NULL
+);
+INSERT INTO pages (path, hash, title, description, "isPrivate", "isPublished", content, "contentType", "createdAt",
+                   "updatedAt", "editorKey", "localeCode", extra) VALUES
+    ('home', 'h1', 'Home', 'Begin', false, true, 'Welcome.', 'markdown', '2026', '2026', 'markdown', 'en', '{}'),
+    ('garden/beans', 'h2', 'Beans', '', false, true, 'Green.', 'markdown', '2026', '2026', 'markdown', 'en', '{}'),
+    ('garden/beans', 'h3', 'Bohnen', '', false, true, 'Grün.', 'markdown', '2026', '2026', 'markdown', 'de', '{}'),
+    ('diary/today', 'h4', 'Diary', '', true, true, 'Secret.', 'markdown', '2026', '2026', 'markdown', 'en', '{}'),
+    ('garden/draft', 'h5', 'Draft', '', false, false, 'Secret.', 'markdown', '2026', '2026', 'markdown', 'en', '{}');
+"""
 DOCMOST = """
 CREATE TABLE spaces (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name varchar, description text, slug varchar NOT NULL, logo varchar,
@@ -120,7 +136,7 @@ def test_every_mapping_of_the_guide_can_be_read() -> None:
     names = [
         parse_mapping(block).name for block in blocks if "[binding]" in block and "[page]" in block and "id =" in block
     ]
-    assert {"notes", "kb", "articles", "rails", "strapi", "docmost", "outline"} <= set(names)
+    assert {"notes", "kb", "articles", "rails", "strapi", "wiki", "docmost", "outline"} <= set(names)
 
 
 def test_rails_with_action_text(app: BoundWorld) -> None:
@@ -142,6 +158,19 @@ def test_strapi(app: BoundWorld) -> None:
     app.admin.execute("UPDATE articles SET body = 'Broad *beans*.' WHERE published_at IS NOT NULL")
     app.await_text("Beans.md", "Broad *beans*.")
     assert not app.mirrord.file("Beans (2).md").exists()
+
+
+def test_wiki_js(app: BoundWorld) -> None:
+    app.admin.execute(WIKI_JS.encode())
+    start(app, "wiki")
+    app.await_text("garden/beans.md", "title: Beans\n", "Green.")
+    app.await_text("home.md", "description: Begin\n", "Welcome.")
+    await_rest(app, "wiki")
+    app.admin.execute("UPDATE pages SET path = 'kitchen/beans' WHERE id = 2")
+    app.await_text("kitchen/beans.md", "Green.")
+    app.await_absence("garden.md")
+    files = sorted(path.name for path in app.mirrord.root.rglob("*.md") if ".mirrord" not in path.parts)
+    assert files == ["beans.md", "home.md", "kitchen.md"]
 
 
 def test_docmost(app: BoundWorld) -> None:

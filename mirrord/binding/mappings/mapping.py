@@ -15,6 +15,7 @@ from mirrord.markdown.content_loss import ContentLoss
 Literal = str | int | bool
 
 SPACE_PREFIX = "space:"  # of the id of a space's page; the rest is the id of the space
+FOLDER_PREFIX = "folder:"  # of the id of the page of a folder in paths; the rest is its path
 
 BINDING_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
@@ -111,7 +112,8 @@ class PageTable:
     The table with a row for each page.
 
     deleted: a time, or whether a row is deleted; None: rows are removed. url: where the app shows a page, with `{id}`
-    for its id; None: unknown. space: the column with the id of the space; None: there are none.
+    for its id; None: unknown. space: the column with the id of the space; None: there are none. path: the column with
+    the path of a page, such as `garden/beans`, in place of a parent; None: there is none.
     """
 
     table: TableName
@@ -123,6 +125,7 @@ class PageTable:
     conditions: tuple[Condition, ...] = ()
     url: str | None = None
     space: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,11 @@ class Mapping:
     space: Space | None = None
     links: LinkRules | None = None
 
+    def has_row(self, external_id: str) -> bool:
+        """Whether what has this id is a row of the table of pages, and no space or folder."""
+        is_space = self.space is not None and external_id.startswith(SPACE_PREFIX)
+        return not is_space and not (self.page.path is not None and external_id.startswith(FOLDER_PREFIX))
+
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""
         return uuid5(tenant, f"binding {self.name}")
@@ -198,6 +206,7 @@ def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     optional = (
         page.parent,
         page.space,
+        page.path,
         page.deleted,
         page.order.column if page.order else None,
         mapping.tenancy.column,

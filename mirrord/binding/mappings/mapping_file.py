@@ -43,7 +43,7 @@ _SECTIONS = ("binding", "tenant", "space", "page", "body", "links", "front")
 _KEYS = {
     "binding": ("name", "mode", "watch", "poll_seconds"),
     "tenant": ("column", "map", "fixed"),
-    "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url", "space"),
+    "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url", "space", "path"),
     "space": ("table", "id", "title", "tenant", "deleted", "filter"),
     "body": ("table", "match", "column", "format", "names", "content_loss"),
     "links": _LINK_KEYS,
@@ -101,6 +101,7 @@ def parse_mapping(text: str) -> Mapping:
         _check_names(sections[name].values, [*keys, *_WRITE_KEYS.get(name, ())], f"{name}.")
     binding = sections["binding"]
     _check_space(sections)
+    _check_path(sections)
     return Mapping(
         name=_read_name(binding),
         watch=_read_choice(binding, "watch", Watch, Watch.TRIGGERS),
@@ -193,6 +194,7 @@ def _read_page(section: _Section) -> PageTable:
         conditions=tuple(_read_condition(key, value, "page") for key, value in section.table_of("filter").items()),
         url=_read_url(section),
         space=section.column_of("space"),
+        path=section.column_of("path"),
     )
 
 
@@ -220,6 +222,17 @@ def _check_space(sections: ByKey[str, _Section]) -> None:
         raise UserError("`space.tenant` is the column for what `tenant.column` is of pages: the mapping needs both.")
     if space.values.get("table") in (page.values.get("table"), sections["body"].values.get("table")):
         raise UserError("`space.table` must be a table of its own.")
+
+
+def _check_path(sections: ByKey[str, _Section]) -> None:
+    """Raise UserError if rows have paths and something else that says where they are."""
+    page = sections["page"].values
+    if "path" not in page:
+        return
+    if "parent" in page or "space" in page:
+        raise UserError("`page.path` says where a page is: leave out `page.parent` and `page.space`.")
+    if sections["binding"].values.get("mode") == "both":
+        raise UserError('`page.path` needs `binding.mode = "in"`.')
 
 
 def _read_url(section: _Section) -> str | None:

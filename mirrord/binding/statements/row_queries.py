@@ -14,7 +14,7 @@ class AppStatements:
     Statements that read the app. Their parameters are `ids`, a list, and `tenant`.
 
     rows: the living rows with *ids*. children: the ids of living rows below *ids*; None: pages have no parents.
-    versions: id and version of all living rows.
+    versions: id and version of all living rows, and the path where rows have one.
     """
 
     rows: str
@@ -38,9 +38,10 @@ def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
         f" WHERE {id_column} = {key} AND {condition}"
     )
     children = None
-    if (parent := _parent_of(page)) is not None:
+    if page.path is None and (parent := _parent_of(page)) is not None:
         children = f"SELECT {id_column}::text FROM {source} WHERE {parent} = ANY (%(ids)s) AND {condition}"
-    versions = f"SELECT {id_column}::text, {_version_of(mapping)} FROM {source}{_body_join(mapping)} WHERE {condition}"
+    columns = [f"{id_column}::text", _version_of(mapping), *([_parent_of(page) or ""] if page.path is not None else [])]
+    versions = f"SELECT {', '.join(columns)} FROM {source}{_body_join(mapping)} WHERE {condition}"
     if mapping.space is not None:
         spaces = _selected_spaces(mapping.space)
         rows = f"{rows}\nUNION ALL {spaces} AND {_space_id(_of_space(mapping.space.id))} = ANY (%(ids)s)"
@@ -49,7 +50,9 @@ def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
 
 
 def _parent_of(page: PageTable) -> str | None:
-    """The id of the page above, or of the space, as an expression; None: pages have none."""
+    """The id of the page above, or of the space, or the path, as an expression; None: pages have none."""
+    if page.path is not None:
+        return f"p.{quote_name(page.path)}::text"
     parent = f"p.{quote_name(page.parent)}::text" if page.parent is not None else None
     if page.space is None:
         return parent

@@ -20,8 +20,8 @@ async def load_rows(
     return await cursor.fetchall()
 
 
-async def load_versions(connection: Connection, role: str, query: str, tenant: str) -> dict[str, str]:
-    """The versions of all living rows, by id."""
+async def load_versions(connection: Connection, role: str, query: str, tenant: str) -> list[AppRecord]:
+    """The ids and versions of all living rows, with their paths where they have them."""
     async with acting_as(connection, role):
         cursor = await connection.execute(query.encode(), {"ids": [], "tenant": tenant})
-    return dict(await cursor.fetchall())
+    return await cursor.fetchall()

@@ -189,6 +189,8 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(FULL, 'title = "title"', 'title = "title"\nspace = "space"') + SPACE, "`space.tenant` is the column"),
         (changed(BOTH, 'id = "id"', 'id = "id"\nspace = "space"') + SPACE, 'Spaces need `binding.mode = "in"`'),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
+        (changed(SMALL, 'id = "id"', 'id = "id"\nparent = "p"\npath = "path"'), "leave out `page.parent`"),
+        (changed(BOTH, 'id = "id"', 'id = "id"\npath = "path"'), '`page.path` needs `binding.mode = "in"`'),
         (SMALL + 'content_loss = "json"', "which a body of Markdown has not"),
         (SMALL.replace("markdown", "html") + 'content_loss = "simplify"', "choose one of degrade, refuse, json"),
         (

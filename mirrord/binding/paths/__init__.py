@@ -1,0 +1,1 @@
+"""Places of pages in an app that has a path in each row, in place of a parent."""
