@@ -22,6 +22,7 @@ class Dialect(Enum):
     HUGO = "hugo"
     DOCUSAURUS = "docusaurus"
     ASTRO = "astro"
+    MYST = "myst"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,24 @@ SIGNS: Mapping[str, Dialect] = MappingProxyType(
         "hugo.json": Dialect.HUGO,
         **{f"docusaurus.config.{ending}": Dialect.DOCUSAURUS for ending in ("js", "ts", "mjs", "cjs")},
         **{f"astro.config.{ending}": Dialect.ASTRO for ending in ("mjs", "js", "ts", "cjs", "mts")},
+        "myst.yml": Dialect.MYST,
+        "_toc.yml": Dialect.MYST,  # of a book of Jupyter, which has a _config.yml, too
         "_config.yml": Dialect.JEKYLL,
         "_config.yaml": Dialect.JEKYLL,
+        "conf.py": Dialect.MYST,  # of Sphinx
         "logseq": Dialect.LOGSEQ,
         ".obsidian": Dialect.OBSIDIAN,
     }
 )
+WORDS_IN_SIGNS: Mapping[str, bytes] = MappingProxyType({"conf.py": b"myst"})  # which these have to hold
 
 
 def find_dialect(has_path: Callable[[str], bool]) -> Dialect:
-    """The dialect of a tree. has_path: whether it has a file or directory with that path."""
+    """
+    The dialect of a tree.
+
+    has_path: whether it has a file or directory with that path, and in it the word of WORDS_IN_SIGNS.
+    """
     return next((dialect for path, dialect in SIGNS.items() if has_path(path)), Dialect.PLAIN)
 
 

@@ -4,8 +4,16 @@ import asyncio
 from functools import partial
 
 from mirrord.db.content import dialect_rows
-from mirrord.domain.dialect import RULES_OF_LINKS, USUAL_DAYS, DayFormats, Dialect, TenantDialect, find_dialect
-from mirrord.errors import MirrordError, Refused
+from mirrord.domain.dialect import (
+    RULES_OF_LINKS,
+    USUAL_DAYS,
+    WORDS_IN_SIGNS,
+    DayFormats,
+    Dialect,
+    TenantDialect,
+    find_dialect,
+)
+from mirrord.errors import MirrordError
 from mirrord.markdown.logseq_days import CONFIG_PATH, read_day_formats
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -36,19 +44,21 @@ def _find_day_formats(tree: Tree, dialect: Dialect, stored: TenantDialect) -> Da
     if dialect is not Dialect.LOGSEQ:
         return USUAL_DAYS
     try:
-        config, _ = tree.read(CONFIG_PATH, _MAX_CONFIG_BYTES)
+        config, _ = tree.snapshot(CONFIG_PATH, _MAX_CONFIG_BYTES)
     except (MirrordError, OSError):
         return stored.days
     return read_day_formats(config.decode(errors="replace"))
 
 
 def _has_path(tree: Tree, path: str) -> bool:
-    """Whether a tree has *path*; what mirrord leaves alone, such as a link or a mount, does not count."""
+    """Whether a tree has the sign *path*; what mirrord leaves alone, such as a link or a mount, does not count."""
     try:
         stat = tree.stat(path)
-    except (Refused, OSError):
+        if path in WORDS_IN_SIGNS and stat is not None and stat.is_file:
+            return WORDS_IN_SIGNS[path] in tree.snapshot(path, _MAX_CONFIG_BYTES)[0]
+    except (MirrordError, OSError):
         return False
-    return stat is not None and (stat.is_file or stat.is_directory)
+    return path not in WORDS_IN_SIGNS and stat is not None and (stat.is_file or stat.is_directory)
 
 
 async def _change_dialect(sides: Sides, spoken: TenantDialect) -> bool:

@@ -223,6 +223,13 @@ MUTANTS = (
         "tests/unit/codec/test_anchors.py",
     ),
     Mutant(
+        "a shorter fence ends a directive of MyST",
+        "markdown/parser/foreign_syntax.py",
+        "{name}`*[ \\t]*",
+        "`{{3,}}[ \\t]*",
+        "tests/unit/codec/test_foreign_syntax.py::test_a_directive_of_myst_ends_with_its_fence",
+    ),
+    Mutant(
         "what the configuration of Logseq leaves out is read",
         "markdown/logseq_days.py",
         "elif ignored:",

@@ -172,6 +172,23 @@ def test_links_find_pages_of_logseq_by_namespaces_and_aliases_and_follow_them(mi
     eventually(lambda: _meanings_on(mirrord, "Home") == after, "a link to an alias that is gone")
 
 
+def test_a_tree_of_sphinx_is_myst_if_its_configuration_names_it(mirrord: Mirrord) -> None:
+    configuration = mirrord.root / "conf.py"
+    configuration.write_text('extensions = ["sphinx.ext.autodoc"]\n')
+    mirrord.restart()
+    assert _dialect_of(mirrord) == "plain"
+
+    configuration.write_text('extensions = ["myst_parser"]\n')
+    mirrord.restart()
+    save(mirrord.file("Guide.md"), "see {ref}`a_b`\n")
+    role = {"type": "rawInline", "attrs": {"raw": "{ref}`a_b`"}}
+    query = "SELECT content FROM page WHERE name = 'Guide' AND content IS NOT NULL"
+    content = eventually(lambda: mirrord.app.execute(query).fetchone(), "the document")[0]["content"]
+
+    assert _dialect_of(mirrord) == "myst"
+    assert content[0]["content"][1] == role
+
+
 def test_days_are_called_as_the_configuration_of_a_graph_says(mirrord: Mirrord) -> None:
     (mirrord.root / "logseq").mkdir()
     config = mirrord.root / "logseq/config.edn"

@@ -32,6 +32,7 @@ class Construct(Enum):
     DIRECTIVES = auto()  # :::note
     BOXES = auto()  # !!! ??? === with an indented content
     MODULES = auto()  # MDX: import, export, {expressions} and elements of JSX
+    ROLES = auto()  # MyST: fences of directives, {roles}`…`, (targets)=, % comments, +++
     OUTLINES = auto()  # Logseq: key:: value, ((references)), no indented code
 
 
@@ -47,6 +48,9 @@ CONSTRUCTS: Mapping[Dialect, frozenset[Construct]] = MappingProxyType(
         Dialect.HUGO: frozenset([Construct.TEMPLATES, Construct.ATTRIBUTES, Construct.FORMULAS]),
         Dialect.DOCUSAURUS: frozenset([Construct.MODULES, Construct.DIRECTIVES]),
         Dialect.ASTRO: frozenset([Construct.MODULES, Construct.DIRECTIVES]),
+        Dialect.MYST: frozenset(
+            [Construct.ROLES, Construct.DIRECTIVES, Construct.TEMPLATES, Construct.ATTRIBUTES, Construct.FORMULAS]
+        ),
     }
 )
 
@@ -63,6 +67,9 @@ _INLINE: Mapping[Construct, str] = MappingProxyType(
             r"|\\\\\[(?:[^\\]|\\(?!\\\])){1,1000}+\\\\\]"
         ),
         Construct.MODULES: rf"{_BRACES}|<[A-Za-z][\w.:-]*+(?:{_ATTRIBUTE}){{1,50}}\s*+/?>",
+        Construct.ROLES: (
+            r"\{[A-Za-z][\w:.+-]{0,60}\}(?P<ticks>`++)(?:[^`]++|(?!(?P=ticks)(?!`))`++){1,500}+(?P=ticks)(?!`)"
+        ),
         Construct.OUTLINES: r"\(\([0-9A-Za-z-]{6,60}\)\)",
     }
 )
@@ -71,6 +78,7 @@ _LINES: Mapping[Construct, str] = MappingProxyType(  # lines that are raw by the
         Construct.TEMPLATES: rf"(?:{_TEMPLATE}[ \t]*)++|\[[^\]\n]{{1,500}}\]:[^\n]*\{{[{{%][^\n]*",
         Construct.ATTRIBUTES: r"\{:[^{}\n]*\}[ \t]*|\*\[[^\]\n]+\]:[^\n]*",
         Construct.DIRECTIVES: r":{3,}[^\n]*|::[A-Za-z][\w-]*(?:\[[^\n]*\])?(?:\{[^\n]*\})?[ \t]*",
+        Construct.ROLES: r"\([^()\n]{1,200}\)=[ \t]*|%[^\n]*|\+{3}(?:[ \t][^\n]*)?",
         Construct.MODULES: (
             rf"{_BRACES}[ \t]*"
             rf"|</?(?:[A-Z][\w.]*(?:{_ATTRIBUTE}){{0,50}}+)?\s*+/?>(?:[^\n]*>)?[ \t]*"
@@ -87,6 +95,10 @@ _SPANS: Mapping[Construct, Sequence[tuple[str, str]]] = MappingProxyType(  # fir
                 r"\{{\{{[<%][ \t]*/[ \t]*{name}[ \t]*[>%]\}}\}}[ \t]*",
             ),
         ),
+        Construct.ROLES: (
+            (r"(?P<name>`{3,})[ \t]*\{[A-Za-z][\w:.+-]*\}[^`\n]*", r"(?<![^\s>]){name}`*[ \t]*(?m:$)"),
+            (r"(?P<name>~{3,})[ \t]*\{[A-Za-z][\w:.+-]*\}[^\n]*", r"(?<![^\s>]){name}~*[ \t]*(?m:$)"),
+        ),
         Construct.OUTLINES: (
             (r"#\+(?i:BEGIN)_(?P<name>\w+)[^\n]*", r"#\+(?i:END)_{name}[ \t]*"),
             (r":(?P<name>LOGBOOK):[ \t]*", r":END:[ \t]*"),
@@ -98,6 +110,8 @@ _STATEMENT = re.compile(
     r"import\s+(?:[\w*{][^\n]*|['\"][^\n]*)|export\s+(?:const|default|function|let|async|\*|\{)[^\n]*"
 )
 _PROPERTY = re.compile(r"[\w./-]+::(?:[ \t][^\n]*)?")
+_DIRECTIVE = re.compile(r":{3,}[ \t]*\{[A-Za-z][\w:.+-]*\}[^\n]*")
+_OPTION = re.compile(r":[A-Za-z][\w-]*:(?:[ \t][^\n]*)?")
 _MAX_LINES = 12  # of a tag or an expression
 
 BlockRule = Callable[[StateBlock, int, int, bool], bool]
@@ -168,6 +182,7 @@ def _measures_of(construct: Construct) -> list[_Measure]:
     result += {
         Construct.BOXES: [_measure_box],
         Construct.MODULES: [_measure_statement, _measure_mdx],
+        Construct.ROLES: [_measure_options],
         Construct.OUTLINES: [_measure_properties],
     }.get(construct, [])
     return result
@@ -243,6 +258,16 @@ def _measure_statement(state: StateBlock, start: int, end: int, silent: bool) ->
 def _measure_mdx(state: StateBlock, start: int, end: int, silent: bool) -> tuple[int, str]:
     """An expression or an opening tag of MDX, as long as it may be."""
     return end_line_of_mdx(state, start, end), FOREIGN
+
+
+def _measure_options(state: StateBlock, start: int, end: int, silent: bool) -> tuple[int, str]:
+    """The first line of a directive of MyST with the options right below it."""
+    if not _DIRECTIVE.fullmatch(_line(state, start)):
+        return start, FOREIGN
+    behind = start + 1
+    while behind < end and state.sCount[behind] >= state.blkIndent and _OPTION.fullmatch(_line(state, behind)):
+        behind += 1
+    return behind, FOREIGN
 
 
 def _measure_properties(state: StateBlock, start: int, end: int, silent: bool) -> tuple[int, str]:

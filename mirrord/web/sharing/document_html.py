@@ -52,6 +52,7 @@ _HIDDEN_TEXT = re.compile(
     r"""<!--.*?(?:-->|\Z) | %%.*?(?:%%|\Z) | \{\{?/\*.*?(?:\*/\}\}?|\Z) | \{\#.*?\#\}
     | ^[ \t]*\#\+BEGIN_COMMENT\b.*?(?:^[ \t]*\#\+END_COMMENT\b|\Z)
     | ^[ \t]*[\w./-]+::(?=\s|\Z)[^\n]* | ^(?:import|export)[ \t][^\n]*
+    | ^[ \t]*%[^\n]* | ^[ \t]*\([^()\n]+\)=[ \t]*$
     | </?[A-Za-z!?][^>]*(?:>|\Z)""",
     re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )

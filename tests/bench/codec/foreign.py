@@ -67,6 +67,13 @@ INLINE: Mapping[Dialect, Sequence[str]] = MappingProxyType(
         ),
         Dialect.DOCUSAURUS: _MODULE_INLINE,
         Dialect.ASTRO: _MODULE_INLINE,
+        Dialect.MYST: (
+            "{ref}`a_b_c <x*y*>`",
+            "{py:class}`~a_b.C_d`",
+            "{code}``x ` *y*``",
+            "{{ project_a_b }}",
+            "{#a_b_ .c}",
+        ),
     }
 )
 LINES: Mapping[Dialect, Sequence[str]] = MappingProxyType(
@@ -91,6 +98,16 @@ LINES: Mapping[Dialect, Sequence[str]] = MappingProxyType(
         ),
         Dialect.DOCUSAURUS: (*_MODULE_LINES, *_DIRECTIVE_LINES),
         Dialect.ASTRO: (*_MODULE_LINES, *_DIRECTIVE_LINES),
+        Dialect.MYST: (
+            "```{note}\nThe *text* of a_b_\n\n    and more\n```",
+            "````{tab-set}\n```{tab-item} A *b*\ninside\n```\n````",
+            "~~~{code-block} python\n:linenos:\n\nx = '*a*'\n~~~",
+            "(a-label_b_)=",
+            "% a comment with *stars* and a_b_",
+            '+++ {"slide": "a_b_"}',
+            ":::{admonition} A *title*\n:class: a_b_ *c*",
+            ":::",
+        ),
     }
 )
 

@@ -67,6 +67,25 @@ def test_a_directive_closes_behind_the_words_above_it() -> None:
     assert [node["type"] for node in content] == ["rawBlock", "paragraph", "rawBlock"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("````{a}\n```\nx\n```\n````\n\nwords\n", ["rawBlock", "paragraph"]),
+        ("- item\n\n  ```{a}\n  x\n  ```\n\nwords\n", ["bulletList", "paragraph"]),
+        ("words\n(label)=\n# Head\n", ["paragraph", "rawBlock", "heading"]),
+        (":::{a} b\n:c: d\n\nwords\n:::\n", ["rawBlock", "paragraph", "rawBlock"]),
+        (":smile: words\n", ["paragraph"]),
+        ("```{a}\nno end\n", ["codeBlock"]),
+        ("```python\nx\n```\n", ["codeBlock"]),
+    ],
+)
+def test_a_directive_of_myst_ends_with_its_fence(text: str, kinds: list[str]) -> None:
+    document = read_document(text, Dialect.MYST)
+
+    assert [node["type"] for node in document["content"]] == kinds
+    assert splice_document(text, document, "\n", dialect=Dialect.MYST) == text
+
+
 def test_the_end_of_an_element_is_no_part_of_the_list_before_it() -> None:
     content = read_document("<Steps>\n\n1. one\n2. two\n</Steps>\n", Dialect.ASTRO)["content"]
 
@@ -112,7 +131,7 @@ def test_a_page_of_no_dialect_has_no_foreign_syntax() -> None:
         assert raws(read_document(text, dialect)["content"], "rawBlock") == []
 
 
-@pytest.mark.parametrize("dialect", [Dialect.MKDOCS, Dialect.ASTRO, Dialect.LOGSEQ])
+@pytest.mark.parametrize("dialect", [Dialect.MKDOCS, Dialect.ASTRO, Dialect.LOGSEQ, Dialect.MYST])
 def test_unclosed_syntax_takes_no_quadratic_time(dialect: Dialect) -> None:
     pieces = [
         "{{",
@@ -128,6 +147,11 @@ def test_unclosed_syntax_takes_no_quadratic_time(dialect: Dialect) -> None:
         "<A b={",
         "#+BEGIN_A\n",
         "{% raw %}\n",
+        "```{a}\n",
+        "{a}`",
+        "{a}``` x`",
+        "(a",
+        ":::{a}\n:b:\n",
     ]
     start = time.process_time()
     for piece in pieces:
@@ -156,6 +180,9 @@ def test_escaped_quotes_of_mdx_without_an_end_take_no_quadratic_time(quote: str)
         ({"astro.config.mjs"}, Dialect.ASTRO),
         ({"hugo.toml"}, Dialect.HUGO),
         ({"mkdocs.yml"}, Dialect.MKDOCS),
+        ({"myst.yml"}, Dialect.MYST),
+        ({"conf.py"}, Dialect.MYST),
+        ({"_toc.yml", "_config.yml"}, Dialect.MYST),
         (set(), Dialect.PLAIN),
     ],
 )

@@ -109,6 +109,7 @@ def test_comments_tags_and_definitions_of_links_are_not_shown(text: str) -> None
             Dialect.ASTRO,
             "shown text\n\n{/* a comment\n\nsecret\n\n- secret */}\n\n<Card note={{ it: /*\n\nsecret */ 1 }} />\n",
         ),
+        (Dialect.MYST, "(secret-label)=\n\nshown text\n\n% secret\n"),
         (Dialect.HUGO, "shown {{/* secret */}} text\n\n{{% comment %}}\n\nsecret\n\n{{% /comment %}}\n"),
         (
             Dialect.JEKYLL,
