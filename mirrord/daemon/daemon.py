@@ -27,7 +27,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.write.tree_locks import Lock
-from mirrord.sync.timing import Backoff, pause, run_some_at_once, run_together
+from mirrord.sync.timing import Backoff, StopEvent, pause, run_some_at_once, run_together
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Daemon(MirrorReports):
     postgres: app.Postgres = field(init=False)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event = field(default_factory=StopEvent)
     since: float = field(default_factory=time.time)
     _watching: RequestDesk = field(init=False)
     _is_open: asyncio.Event = field(default_factory=asyncio.Event)  # set when all mirrors are open that can be

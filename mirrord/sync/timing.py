@@ -5,9 +5,40 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 Result = TypeVar("Result")
+
+
+class StopEvent(asyncio.Event):
+    """
+    An event that the tasks of a thousand tenants wait for.
+
+    Each wait that ends early forgets its own future; asyncio's event looks for it among those of all others.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._futures: set[asyncio.Future[bool]] = set()
+
+    async def wait(self) -> Literal[True]:
+        """Return when the event is set."""
+        if self.is_set():
+            return True
+        future = asyncio.get_running_loop().create_future()
+        self._futures.add(future)
+        try:
+            await future
+        finally:
+            self._futures.discard(future)
+        return True
+
+    def set(self) -> None:
+        """Let all waits end."""
+        super().set()
+        for future in self._futures:
+            if not future.done():
+                future.set_result(True)
 
 
 async def pause(stop: asyncio.Event, seconds: float | None, *sooner: asyncio.Event) -> None:
