@@ -21,7 +21,7 @@ from mirrord.sync.timing import pause
 SCAN_SECONDS = 60.0  # seconds between scans of a tree
 SCAN_FACTOR = 200  # the time between two scans of a tree is at least so many times the processor time of a scan of all
 TURN_SECONDS = 0.002  # processor time of a turn besides the scan: looks at requests, leftovers and the trash
-TURN_FACTOR = 100  # the time between two turns of a mirror is at least so many times that of the turns of all
+TURN_FACTOR = 200  # the time between two turns of a mirror is at least so many times that of the turns of all
 MAX_ROUND_SECONDS = 3600.0  # seconds between scans of a tree at most
 COMPARE_SECONDS = 600.0  # seconds between full compares of rows with bases
 COMPARE_SECONDS_PER_MIRROR = 60.0  # seconds at least between two compares, for each mirror

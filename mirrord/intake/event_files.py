@@ -21,7 +21,7 @@ from mirrord.sync.timing import pause
 
 RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
 PAGES_FIRST_SECONDS = 0.1  # seconds for which lines wait until the engine is idle
-ENGINE_CHECK_SECONDS = 0.003  # seconds between two looks whether it is
+ENGINE_CHECK_SECONDS = 0.003  # seconds until the first look whether it is; each further one comes after twice as long
 PROBLEM_CODE = "event"  # of the problem that lists bad lines
 _SUFFIX = ".jsonl"
 _COUNTER = "events"  # cache key of the position in each file
@@ -95,9 +95,10 @@ class EventReader:
 
     async def _wait_for_pages(self, stop: asyncio.Event) -> None:
         """Let the page of a line go first: its reader waits for it, and then its author can be named at once."""
-        deadline = time.monotonic() + PAGES_FIRST_SECONDS
+        deadline, seconds = time.monotonic() + PAGES_FIRST_SECONDS, ENGINE_CHECK_SECONDS
         while not (self.is_engine_idle() or stop.is_set() or time.monotonic() > deadline):
-            await pause(stop, ENGINE_CHECK_SECONDS)
+            await pause(stop, seconds)
+            seconds *= 2
 
     async def read_marked(self) -> None:
         """Read new lines of marked files; after a failure a file stays marked. Raises Unavailable, Fenced."""

@@ -15,12 +15,14 @@ from mirrord.daemon.daemon import Daemon
 from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.running_mirror import Watching
 from mirrord.domain.history_rule import HistoryRules
+from mirrord.intake.event_files import EventReader
 from mirrord.mirror.mirror_state import State
 from mirrord.sync.timing import pause
 from tests.support.editors import save
 from tests.support.harness import eventually
 
 NAMES = ("ada", "ben", "cy")
+MAX_ANSWERS = 8  # of an engine that stays busy: each look at it comes after twice as long as the last
 
 
 class DeafWatching(Watching):
@@ -99,6 +101,26 @@ async def test_mirrors_at_rest_close_their_caches_and_work_goes_on_with_them(
         await wait_for(lambda: all("Later.md" in state.load() for state in states()), "the file in every cache")
         await wait_for(lambda: not any(state.is_open for state in states()), "every cache closed again")
         assert all(state.is_in_place() for state in states())
+
+
+async def test_lines_of_events_wait_for_a_busy_engine_and_rarely_ask_whether_it_still_is(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = list[bool]()
+
+    def is_idle() -> bool:
+        answers.append(False)
+        return False
+
+    async with working(fresh_dsn, tmp_path, monkeypatch) as daemon:
+        reader, stop = EventReader(daemon.mirrors["ada"].engine.sides, "Sources", is_idle), asyncio.Event()
+        reads = asyncio.ensure_future(reader.run(stop))
+        try:
+            await wait_for(lambda: reader.is_idle, "the lines are read all the same")
+        finally:
+            stop.set()
+            await reads
+    assert 1 < len(answers) <= MAX_ANSWERS
 
 
 async def test_all_rows_are_compared_when_a_mirror_is_due(

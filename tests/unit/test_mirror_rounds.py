@@ -28,7 +28,7 @@ def test_scans_take_at_most_half_a_percent_of_the_time(scan_seconds: float, mirr
 
 
 @pytest.mark.parametrize("mirrors", [1, 300, 1_000, 10_000])
-def test_turns_take_at_most_a_percent_of_the_time_however_short_scans_are(mirrors: int) -> None:
+def test_turns_take_at_most_half_a_percent_of_the_time_however_short_scans_are(mirrors: int) -> None:
     assert TURN_SECONDS / seconds_between_scans(0.0001 * mirrors, mirrors) <= 1 / TURN_FACTOR + 1e-9
 
 
