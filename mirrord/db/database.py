@@ -282,21 +282,22 @@ class Database:
 
         changes: filled after the commit. Raises Fenced when *lease* is lost: the transaction is rolled back then.
         """
-        with translate_errors(), self._count_breaks(), self._lock_waits.limit_wait(tenant) as lock_timeout:
+        with translate_errors(), self._count_breaks():
             async with self._places.take(), self.pool.connection() as connection:
-                async with pipelined_transaction(connection) as outbox:
-                    with outbox.hold():
-                        await set_tenant(connection, tenant)
-                        # Only settings of the transaction reach the nodes of a cluster.
-                        if lock_timeout < LOCK_TIMEOUT_MS or connection.is_cluster:
-                            await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
-                        await _set_writer(connection, tenant, lease, actor)
-                    yield connection
-                    if changes is None and connection.is_cluster and (lease is not None or actor is not None):
-                        changes = TransactionChanges()  # checks that COMMIT makes lose their names on a cluster
-                    summary = None
-                    if changes is not None and changes.expected_entries != 0:
-                        summary = await _finish_changes(connection, outbox, tenant, changes)
+                with self._lock_waits.limit_wait(tenant) as lock_timeout:  # who waits for a place waits for no lock
+                    async with pipelined_transaction(connection) as outbox:
+                        with outbox.hold():
+                            await set_tenant(connection, tenant)
+                            # Only settings of the transaction reach the nodes of a cluster.
+                            if lock_timeout < LOCK_TIMEOUT_MS or connection.is_cluster:
+                                await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
+                            await _set_writer(connection, tenant, lease, actor)
+                        yield connection
+                        if changes is None and connection.is_cluster and (lease is not None or actor is not None):
+                            changes = TransactionChanges()  # checks that COMMIT makes lose their names on a cluster
+                        summary = None
+                        if changes is not None and changes.expected_entries != 0:
+                            summary = await _finish_changes(connection, outbox, tenant, changes)
                 if summary is not None and changes is not None:
                     changes.seq, changes.entries = await summary.fetchone() or (None, 0)
 

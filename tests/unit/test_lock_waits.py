@@ -1,5 +1,6 @@
 """Transactions that may wait long for a lock are never all of them, and none of a tenant that just waited in vain."""
 
+import asyncio
 from contextlib import ExitStack
 from uuid import uuid4
 
@@ -7,6 +8,7 @@ import psycopg
 import pytest
 
 from mirrord.db import transactions
+from mirrord.db.database import Database
 from mirrord.db.transactions import LOCK_TIMEOUT_MS, SHORT_LOCK_TIMEOUT_MS, LockWaits
 from mirrord.domain.entry import TenantId
 
@@ -54,3 +56,16 @@ def test_what_fails_otherwise_says_nothing_of_locks() -> None:
         raise psycopg.errors.UniqueViolation
     with waits.limit_wait(tenant) as allowed:
         assert allowed == LOCK_TIMEOUT_MS
+
+
+async def test_transactions_that_wait_for_a_connection_count_as_none_that_wait_for_a_lock(admin_dsn: str) -> None:
+    async with Database(admin_dsn, size=1) as database:
+        allowed = await asyncio.gather(*(_allowed_wait(database) for _ in range(6)))
+    assert allowed == [f"{LOCK_TIMEOUT_MS}ms"] * 6
+
+
+async def _allowed_wait(database: Database) -> str:
+    async with database.transaction(new_tenant()) as connection:
+        row = await (await connection.execute("SHOW lock_timeout")).fetchone()
+    assert row is not None
+    return str(row[0])
