@@ -27,7 +27,7 @@ def test_scans_take_at_most_half_a_percent_of_the_time(scan_seconds: float, mirr
     assert scan_seconds / round_seconds <= 1 / SCAN_FACTOR + 1e-9
 
 
-@pytest.mark.parametrize("mirrors", [1, 300, 1_000, 10_000])
+@pytest.mark.parametrize("mirrors", [1, 150, 1_000, 9_000])
 def test_turns_take_at_most_half_a_percent_of_the_time_however_short_scans_are(mirrors: int) -> None:
     assert TURN_SECONDS / seconds_between_scans(0.0001 * mirrors, mirrors) <= 1 / TURN_FACTOR + 1e-9
 
