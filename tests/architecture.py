@@ -101,6 +101,7 @@ PURE_MODULES = {
         )
     ),
     "mirrord.binding.links.link_texts",
+    "mirrord.binding.links.link_nodes",
     "mirrord.binding.paths.row_paths",
     *(f"mirrord.binding.{name}" for name in ("app_rows", "row_order", "page_edits", "two_way_plan", "new_row")),
     *(

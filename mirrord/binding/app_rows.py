@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import orjson
 
 from mirrord.binding.bodies.html_body import document_of_html
+from mirrord.binding.links.link_nodes import with_links
 from mirrord.binding.mappings.mapping import Format, Mapping, OrderKind
 from mirrord.binding.mappings.path_names import name_in, trouble_with
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
@@ -219,6 +220,14 @@ def _markdown_of(row: AppRow, mapping: Mapping) -> str:
 
 
 def document_of(row: AppRow, mapping: Mapping) -> Document | None:
+    """Like app_document_of(), with links in place of nodes that link to pages."""
+    document = app_document_of(row, mapping)
+    if document is None or mapping.links is None:
+        return document
+    return cast(Document, with_links(cast("dict[str, Any]", document), mapping.links))
+
+
+def app_document_of(row: AppRow, mapping: Mapping) -> Document | None:
     """
     The body of *row*, whose format is no Markdown, with the names of the document schema; None: there is none.
 

@@ -64,7 +64,7 @@ class NewPages:
         links = self.mapping.links
         if links is None:
             return set()
-        linking = {row.external_id for row in rows if row.body is not None and links.beginning in row.body}
+        linking = {row.external_id for row in rows if row.body is not None and links.may_be_in(row.body)}
         return linking if len(linking) <= MAX_LINKING_ROWS else set()
 
     def _is_new(self, external_id: str) -> bool:

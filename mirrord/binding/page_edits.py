@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import orjson
 
 from mirrord.binding.app_rows import (
     AppRow,
+    app_document_of,
     document_of,
     is_name_of,
     number_of_position,
@@ -22,6 +24,7 @@ from mirrord.binding.app_rows import (
 )
 from mirrord.binding.bodies.foreign_text import with_foreign_text
 from mirrord.binding.bodies.html_body import html_with
+from mirrord.binding.links.link_nodes import with_nodes
 from mirrord.binding.mappings.mapping import Format, Mapping, OrderKind
 from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
@@ -253,6 +256,9 @@ def _changed_body(entry: EntryId, row: AppRow, mapping: Mapping, page: PageText,
     _check_nodes(document, former, rules)
     if mapping.body.form is Format.HTML:
         return html_with(row.body or "", document)
+    if mapping.links is not None:
+        app_document = cast("dict[str, Any]", app_document_of(row, mapping) or {})
+        document = cast(Document, with_nodes(cast("dict[str, Any]", document), app_document, mapping.links))
     names = {ours: theirs for theirs, ours in mapping.body.names.items()}
     return json_of(rename_nodes(document, names))
 

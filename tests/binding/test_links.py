@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, TENANT, TWO_WAY_MAPPING, BoundWorld
+from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, TENANT, TWO_WAY_MAPPING, BoundWorld, document_of
 from tests.support.entries import value
 from tests.support.harness import eventually
 
@@ -250,3 +250,38 @@ def test_new_pages_that_link_to_each_other_have_addresses_in_the_app(notes: Boun
     assert (notes.mirrord.text("B.md") or "").endswith("[a](A.md) [c](/C.md)\n")
     assert (notes.mirrord.text("C.md") or "").endswith("[a](<A.md> 'x')\n")
     assert notes.status()["problems"] == []
+
+
+def test_nodes_that_link_to_pages_are_links_to_files_and_stay_nodes_in_the_app(world: BoundWorld) -> None:
+    def wikilink(page: str, name: str, **attributes: object) -> dict[str, Any]:
+        return {"type": "wikilink", "attrs": {"pageId": page, "pageName": name, **attributes}}
+
+    beans, peas, page = world.app.create("Beans", "B."), world.app.create("Peas", "P."), world.app.create("Start")
+    unknown = "11111111-2222-4333-8444-555555555555"
+    nodes = [wikilink(beans, "the beans", icon="x"), {"type": "text", "text": " "}, wikilink(unknown, "none")]
+    body = document_of("Other.")
+    body["content"].insert(0, {"type": "paragraph", "content": nodes})
+    world.app.save_document(page, body)
+    section = LINKS + 'node = "wikilink"\nid = "pageId"\ntitle = "pageName"\n'
+    world.mapping.write_text(TWO_WAY_MAPPING.replace("[front]", section + "[front]"))
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    world.await_text("Start.md", f"[the beans](Beans.md) [none](/pages/{unknown})")
+    await_links(world, 1)
+    world.app.change(beans, title="Broad beans")
+    text = world.await_text("Start.md", "[the beans](Broad%20beans.md)")
+    world.mirrord.file("Start.md").write_text(
+        text.replace("Other.", "See [some peas](Peas.md#sowing), [peas](Peas.md).")
+    )
+    world.await_body(page, "some peas")
+    first, second = world.app.block(page)["content"]["content"]
+    assert first["content"] == nodes
+    mark = {"type": "link", "attrs": {"href": f"/pages/{peas}#sowing"}}
+    assert second["content"][1] == {"type": "text", "text": "some peas", "marks": [mark]}
+    assert second["content"][3] == wikilink(peas, "peas")
+    text = world.await_text("Start.md", "[some peas](Peas.md#sowing), [peas](Peas.md)")
+    world.mirrord.file("Start.md").write_text(text.replace("[the beans]", "[beans]"))
+    world.await_body(page, '"beans"')
+    assert world.app.block(page)["content"]["content"][0]["content"][0] == wikilink(beans, "beans", icon="x")
+    world.await_rest()
+    assert world.status()["problems"] == []

@@ -68,7 +68,7 @@ class PageLinks:
 
     def may_have_addresses(self, text: str | None) -> bool:
         """Whether *text*, or the body of a row, may link to pages by their addresses in the app."""
-        return self._rules is not None and text is not None and self._rules.beginning in text
+        return self._rules is not None and text is not None and self._rules.may_be_in(text)
 
     async def page_form(
         self, text: str, entry: EntryId, parent: EntryId | None, spelled: Mapping[str, str] | None = None

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from mirrord.binding.mappings.link_rules import KEYS as _LINK_KEYS
-from mirrord.binding.mappings.link_rules import read_link_rules
+from mirrord.binding.mappings.link_rules import LinkRules, read_link_rules
 from mirrord.binding.mappings.mapping import (
     BINDING_NAME,
     Body,
@@ -113,7 +113,7 @@ def parse_mapping(text: str) -> Mapping:
         text=text,
         writes=_read_writes(sections),
         space=_read_space(sections["space"]) if sections["space"].values else None,
-        links=read_link_rules(sections["links"].values),
+        links=_read_links(sections),
     )
 
 
@@ -285,6 +285,11 @@ def _read_body(section: _Section, page: _Section) -> Body:
     if sum(match.constant is None for match in matches) != 1:
         raise UserError('`body.match` must name the column with the id of the page once: { page_id = "id" }.')
     return Body(column, form, _read_table(section, "table"), matches, names)
+
+
+def _read_links(sections: ByKey[str, _Section]) -> LinkRules | None:
+    form = sections["body"].values.get("format")
+    return read_link_rules(sections["links"].values, are_documents=form in (Format.TIPTAP, Format.PROSEMIRROR))
 
 
 def _read_content_loss(sections: ByKey[str, _Section]) -> ContentLoss:

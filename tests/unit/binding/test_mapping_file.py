@@ -191,6 +191,10 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
         (changed(SMALL, 'id = "id"', 'id = "id"\nparent = "p"\npath = "path"'), "leave out `page.parent`"),
         (changed(BOTH, 'id = "id"', 'id = "id"\npath = "path"'), '`page.path` needs `binding.mode = "in"`'),
+        (SMALL + '[links]\nurl = "/p/{id}"\nid = "pageId"\n', "name it in `links.node`"),
+        (SMALL + '[links]\nurl = "/p/{id}"\nnode = "mention"\n', "bodies of Markdown or HTML have none"),
+        (BOTH + '[links]\nurl = "/p/{id}"\nnode = "mention"\n', "needs `links.id` and `links.title`"),
+        (BOTH + '[links]\nurl = "/p/{id}"\nnode = "m"\nid = "i"\ntitle = "t"\nmatch = "page"', "a table of attributes"),
         (SMALL + 'content_loss = "json"', "which a body of Markdown has not"),
         (SMALL.replace("markdown", "html") + 'content_loss = "simplify"', "choose one of degrade, refuse, json"),
         (
