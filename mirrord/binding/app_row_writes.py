@@ -19,6 +19,7 @@ from mirrord.binding.statements.write_statements import Types, WriteStatements
 from mirrord.db.bindings import app_writes
 from mirrord.db.database import Connection
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import Json
 
 # What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
 APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.errors.InternalError_)
@@ -185,12 +186,22 @@ class AppRowWrites:
             ((_, number),) = await app_writes.load_numbered(self.connection, self._role, query, values)
         await self._number(external_id, int(number))
 
+    async def write_column(self, external_id: str, column: str, value: Json) -> None:
+        """Set a column of a row that is locked."""
+        values = self._values_of(external_id) | {"values": json_of({column: value})}
+        await self._run_statement(self._statements.update_page([column], with_body=False), values)
+
+    async def load_places(self, statement: str, values: ByKey[str, Any]) -> list[tuple[str, str]]:
+        """The ids and paths that a statement returns. Raises Outpaced if a transaction of the app has a row."""
+        values = {"tenant": self.source.tenant, **values}
+        with _app_errors():
+            return await app_writes.load_numbered(self.connection, self._role, statement, values)
+
     async def _number(self, external_id: str, number: int) -> None:
         order = self.source.mapping.page.order
         assert order is not None
-        values = self._values_of(external_id) | {"values": json_of({order.column: number})}
         try:
-            await self._run_statement(self._statements.update_page([order.column], with_body=False), values)
+            await self.write_column(external_id, order.column, number)
         except psycopg.errors.UniqueViolation as error:
             raise Damaged(
                 f"the number {number} is that of a row which is no page of the app: give it another `position`"

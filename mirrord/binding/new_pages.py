@@ -50,14 +50,16 @@ class NewPages:
         new_rows = [
             self.state.rows[external_id] for external_id in self.state.order.ordered if self._is_new(external_id)
         ]
-        missing = {row.external_id for row in new_rows}
         linking = self._linking_among(new_rows)
         for level in split_by_depth(new_rows):
-            free = [row for row in level if row.parent not in missing and row.external_id not in linking]
+            free = [row for row in level if self._has_place(row) and row.external_id not in linking]
             pages = await asyncio.to_thread(self._pages_of, free)
             for batch in split_by_size(pages):
                 await self._insert_together(batch)
-            missing -= self.inserted
+
+    def _has_place(self, row: AppRow) -> bool:
+        """Whether the page above that of *row* is there; one that was deleted comes back when its row is looked at."""
+        return row.parent is None or row.parent in self.state.bound or row.external_id in self.state.order.orphans
 
     def _linking_among(self, rows: Sequence[AppRow]) -> set[str]:
         """The ids of those *rows* that may link to pages; none if they are many."""

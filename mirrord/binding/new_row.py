@@ -34,10 +34,11 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class NewPlace:
-    """Where a new row is: the value of the app's tenant column, and the id of the row above it."""
+    """Where a new row is: the value of the app's tenant column, and the id of the row above it, or its path."""
 
     tenant: str
     parent: str | None
+    path: str | None = None
 
 
 def new_row_of(entry: EntryId, mapping: Mapping, types: Types, place: NewPlace, text: str) -> NewRow:
@@ -58,6 +59,8 @@ def new_row_of(entry: EntryId, mapping: Mapping, types: Types, place: NewPlace, 
         of_page[mapping.tenancy.column] = place.tenant
     if page.parent is not None:
         of_page[page.parent] = place.parent
+    if page.path is not None:
+        of_page[page.path] = place.path
     table = body.table or page.table
     of_body: dict[str, Any] = {match.column: match.constant for match in body.matches if match.constant is not None}
     of_body[body.column] = _json_or_text(changes.body or "", types[str(table)][body.column])

@@ -13,6 +13,7 @@ from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
 from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, with_title
 from mirrord.binding.pass_state import AppSource
+from mirrord.binding.paths.path_moves import PathMoves
 from mirrord.binding.renumbering import number_before, number_place
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages, unbound_pages
@@ -176,14 +177,23 @@ class PageCreation:
             raise Damaged("the mapping has no `page.create`")
         if page.parent is None:
             return None
-        if self.source.mapping.page.parent is None:
+        if self.source.mapping.page.parent is None and self.source.paths is None:
             raise Damaged("it is below another page, and the mapping has no `page.parent`")
         return await binding_rows.load_external_id(self.connection, self.binding, page.parent)
 
     async def _insert_app_row(self, page: PageState, text: str, above: str | None) -> AppRow:
         mapping, types = self.source.mapping, self.binding.fingerprint
-        place = NewPlace(self.source.tenant, above)
+        place = NewPlace(self.source.tenant, above, await self._path_of(page))
         return await self._app.create(await asyncio.to_thread(new_row_of, page.entry, mapping, types, place, text))
+
+    async def _path_of(self, page: PageState) -> str | None:
+        """The path of a new row; None: rows have none. Raises Damaged if it is not free."""
+        if self.source.paths is None:
+            return None
+        paths = PathMoves(self._app, self.binding, self.source.paths)
+        path = await paths.path_at(page.parent, page.name or "")
+        await paths.check_free([path], [])
+        return path
 
     async def _note_problem(self, page: PageState, reason: str) -> None:
         paths = await open_issues.load_paths(self.connection, self.binding.tenant, [page.entry], 1)

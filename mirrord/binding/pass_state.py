@@ -13,7 +13,7 @@ from mirrord.binding.row_order import RowOrder, order_rows
 from mirrord.binding.statements.bound_sql import role_of
 from mirrord.binding.statements.path_queries import PathStatements
 from mirrord.binding.statements.row_queries import AppStatements
-from mirrord.db.bindings import app_tables, binding_rows, bound_pages
+from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.page_state import PageState
@@ -139,7 +139,7 @@ async def _add_folders(connection: Connection, binding: BindingRow, source: AppS
     """Add the folders that rows may have left, and those at the paths of rows."""
     rows = [row for row in state.rows.values() if source.mapping.has_row(row.external_id)]
     folders_at = {FOLDER_PREFIX + row.path for row in rows if row.path}
-    folders_above = await binding_rows.load_bound_above(
+    folders_above = await bound_folders.load_bound_above(
         connection, binding, state.bound.keys() & state.ids, FOLDER_PREFIX
     )
     bound = await binding_rows.load_entries(connection, binding, (folders_at | folders_above) - state.ids)

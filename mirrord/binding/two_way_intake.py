@@ -1,7 +1,7 @@
 """Carry rows and pages over in both directions, in the transaction of a pass: mode `both`."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import psycopg
@@ -10,8 +10,12 @@ from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced,
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.links.page_links import AppForm
+from mirrord.binding.mappings.mapping import FOLDER_PREFIX
+from mirrord.binding.mappings.path_names import name_in
 from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
+from mirrord.binding.paths.path_moves import PathMoves
+from mirrord.binding.paths.row_paths import paths_above
 from mirrord.binding.renumbering import NumberedText, number_before, number_place
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
@@ -35,21 +39,32 @@ class TwoWayIntake(Intake):
     """
     One pass in mode `both`.
 
-    recent: deletions of the last minutes. written_back: number of rows of the app.
+    recent: deletions of the last minutes. written_back: number of rows of the app. moved: paths before and after, of
+    pages that moved with rows below them. emptied: ids of folders that were deleted with all that is in them.
     """
 
     recent: int = 0
     written_back: int = 0
+    moved: list[tuple[str, str]] = field(default_factory=list)
+    emptied: list[str] = field(default_factory=list)
 
     async def carry_over(self) -> None:
         """Carry both sides over. Raises Halted if many pages were deleted, Stale if a page changed meanwhile."""
         await self._weigh_deleted_pages()
         await self._revive_rows()
         await Intake.carry_over(self)  # super() does not work in a class with slots of a dataclass
+        remaining = await self.source.load_rows(self.connection, self.emptied) if self.emptied else {}
+        for external_id in set(self.emptied) - remaining.keys():
+            await binding_rows.delete_entry(self.connection, self.binding, external_id)
 
     @property
     def _app(self) -> AppRowWrites:
         return AppRowWrites(self.connection, self.source, self.binding.fingerprint)
+
+    @property
+    def _paths(self) -> PathMoves:
+        assert self.source.paths is not None
+        return PathMoves(self._app, self.binding, self.source.paths)
 
     async def _weigh_deleted_pages(self) -> None:
         """Raise Halted if so many pages of living rows were deleted that it may be an accident."""
@@ -70,7 +85,8 @@ class TwoWayIntake(Intake):
         for external_id in self.state.vanished:
             bound = self.state.bound[external_id]
             page = self.state.pages.get(bound.entry)
-            if decide_two_way(bound, None, page) is TwoWayAct.REVIVE_ROW:
+            is_row = self.source.mapping.has_row(external_id)
+            if is_row and decide_two_way(bound, None, page) is TwoWayAct.REVIVE_ROW:
                 try:
                     row = await self._try_revival(external_id)
                 except Outpaced:
@@ -98,7 +114,8 @@ class TwoWayIntake(Intake):
         if act is TwoWayAct.WAIT:  # the feed tells when it is rendered
             self._keep_parent(page)
             return
-        if self.written_back >= MAX_WRITTEN_ROWS:
+        has_moved = any((row.path or "").startswith(f"{before}/") for before, _ in self.moved)
+        if self.written_back >= MAX_WRITTEN_ROWS or (has_moved and act is not TwoWayAct.NOTHING):
             self._leave_for_later(row, page)
             return
         if act not in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
@@ -130,6 +147,9 @@ class TwoWayIntake(Intake):
     def _leave_for_later(self, row: AppRow, page: PageState | None) -> None:
         """Look at a row again in a later pass."""
         self.later.add(row.external_id)
+        for before, after in self.moved:  # a move may have been taken back since
+            if row.external_id.startswith(f"{FOLDER_PREFIX}{before}/"):
+                self.later.add(FOLDER_PREFIX + after + row.external_id.removeprefix(FOLDER_PREFIX + before))
         self._keep_parent(page)
 
     def _keep_parent(self, page: PageState | None) -> None:
@@ -149,9 +169,16 @@ class TwoWayIntake(Intake):
         entry = self.state.entry_of(self.binding.id, row.external_id)
         if page is not None and act in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
             return EntryRow(row.external_id, entry, page.version, row.digest, row.version)
-        if act is TwoWayAct.DELETE_ROW and page is not None:
+        if act is TwoWayAct.DELETE_ROW and page is not None and not self.source.mapping.has_row(row.external_id):
+            bound = self.state.bound.get(row.external_id)
+            if bound is not None and self._app.can_delete and await self._paths.is_emptied(row):
+                self.emptied.append(row.external_id)
+                return EntryRow(row.external_id, entry, bound.version, bound.digest, bound.app_version)
+            act = TwoWayAct.READ
+        elif act is TwoWayAct.DELETE_ROW and page is not None:
             if self._app.can_delete:
                 await self._app.delete(row)
+                self._look_at_folders_above(row)
                 await binding_rows.delete_entry(self.connection, self.binding, row.external_id)
                 self.deleted += 1
                 return None
@@ -194,7 +221,13 @@ class TwoWayIntake(Intake):
         side = replace(side, text=room.text)
         plan = await asyncio.to_thread(plan_row, act, subject, side, form.ancestor)
         current, text = row, plan.text
-        if changes := await self._changes_in(plan):
+        changes = await self._changes_in(plan, row, page.name)
+        if changes and not self.source.mapping.has_row(row.external_id):
+            current = await self._paths.move_folder(row, changes)
+            self._look_at_folders_above(row)
+            self.moved.append((row.path or "", current.path or ""))
+            text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
+        elif changes:
             locked = await self._app.lock(row, with_body=changes.body is not None)
             if locked.digest != row.digest:
                 return locked
@@ -203,7 +236,7 @@ class TwoWayIntake(Intake):
                     await self._app.step_aside(row.external_id)
                 await self._app.renumber(room.moved)
                 self.written_back += len(room.moved)
-            current = await self._app.write(row, changes)  # a trigger of the app may alter it
+            current = await self._write_row_of_app(row, changes)  # a trigger of the app may alter it
             text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
             self.written_back += 1
         spelled = form.spelled if plan.parent == page.parent else {}
@@ -216,7 +249,25 @@ class TwoWayIntake(Intake):
             await self._keep_sibling(page, rejected, ancestor, text, version)
         if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
-        return EntryRow(row.external_id, page.entry, version, current.digest, current.version)
+        return EntryRow(current.external_id, page.entry, version, current.digest, current.version)
+
+    async def _write_row_of_app(self, row: AppRow, changes: RowChanges) -> AppRow:
+        """Write *changes* into *row*, which is locked, and move what is below it; returns it as the app has it."""
+        column = self.source.mapping.page.path
+        if column is None or column not in changes.columns:
+            return await self._app.write(row, changes)
+        await self._paths.check_free([str(changes.columns[column])], [row.external_id])
+        current = await self._app.write(row, changes)
+        self._look_at_folders_above(row)
+        if row.path and current.path and current.path != row.path:
+            self.written_back += await self._paths.move_below(row.path, current.path)
+            self.moved.append((row.path, current.path))
+        return current
+
+    def _look_at_folders_above(self, row: AppRow) -> None:
+        """Let a later pass see whether the folders that *row* leaves are empty."""
+        if row.path is not None:
+            self.later |= {FOLDER_PREFIX + path for path in paths_above(row.path)}
 
     async def _numbered(self, act: TwoWayAct, row: AppRow, side: PageSide) -> NumberedText:
         """The text of *side* with a whole number as position where the app has only these."""
@@ -252,11 +303,16 @@ class TwoWayIntake(Intake):
     async def _possible_parent(self, row: AppRow, page: PageState) -> EntryId | None:
         """The parent of the page, or that of its row where the app cannot have the page's."""
         parent = self.state.parent_of(row)
-        if page.parent == parent or (page.parent is None and self.source.mapping.page.parent is not None):
+        has_paths = self.source.paths is not None
+        can_move = self.source.mapping.page.parent is not None or has_paths
+        if page.parent == parent or (page.parent is None and can_move):
             return page.parent
         above = await self._external_id_of(page.parent)
-        if above is None or self.source.mapping.page.parent is None:
+        if page.parent is None or above is None or not can_move:
             return parent
+        if has_paths:
+            path_above = await self._paths.path_of(page.parent)
+            return parent if f"{path_above}/".startswith(f"{row.path}/") else page.parent
         return parent if row.external_id in await self._app.load_chain(above) else page.parent
 
     async def _external_id_of(self, entry: EntryId | None) -> str | None:
@@ -264,10 +320,15 @@ class TwoWayIntake(Intake):
             return None
         return await binding_rows.load_external_id(self.connection, self.binding, entry)
 
-    async def _changes_in(self, plan: RowPlan) -> RowChanges:
-        """What is to be written into the row, its parent included."""
+    async def _changes_in(self, plan: RowPlan, row: AppRow, name: str | None) -> RowChanges:
+        """What is to be written into the row, its parent included, or its path. name: of the page."""
         if not plan.moves:
             return plan.changes
+        if (column := self.source.mapping.page.path) is not None:
+            is_renamed = name is not None and not is_name_of(name, row)
+            last = name if name is not None and is_renamed else name_in(row.path or "")
+            path = await self._paths.path_at(plan.parent, last)
+            return replace(plan.changes, columns={**plan.changes.columns, column: path})
         assert self.source.mapping.page.parent is not None
         columns = {**plan.changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
         return replace(plan.changes, columns=columns)

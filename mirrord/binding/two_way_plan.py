@@ -8,7 +8,7 @@ file.
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mirrord.binding.app_rows import AppRow
+from mirrord.binding.app_rows import AppRow, is_name_of
 from mirrord.binding.mappings.mapping import Mapping
 from mirrord.binding.page_edits import (
     RowChanges,
@@ -82,7 +82,8 @@ class RowPlan:
     """
     What row and page become.
 
-    text, parent: of the page. changes: of the row. moves: whether the row gets *parent*. rejected: the text of the page
+    text, parent: of the page. changes: of the row. moves: whether the row gets *parent*, and where it has a path the
+    name of the page. rejected: the text of the page
     that does not fit that of the app, and is kept beside it; None: nothing was rejected. takes_back: an edit of what
     the app owns was undone.
     """
@@ -124,7 +125,7 @@ def _plan_act(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSi
     if act is TwoWayAct.READ:
         text = edited_text(subject.entry, subject.row, subject.mapping, page.text)
         return RowPlan(text, subject.parent, out_changes_of(subject.row, subject.mapping, text))
-    parent, moves = _merged_parent(subject, page, ancestor)
+    parent, moves = _merged_place(subject, page, ancestor)
     if act is TwoWayAct.MERGE:
         text, rejected = _merged_text(subject, page, ancestor)
     else:
@@ -137,6 +138,8 @@ def _plan_act(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSi
 def _named_text(subject: Subject, page: PageSide, agreed: str | None) -> str:
     """The text of the page with the keys that it has to have, and with the new name of its file as title."""
     text = completed_text(subject.entry, subject.row, subject.mapping, page.text)
+    if subject.mapping.page.path is not None:  # which has the name of the file
+        return text
     return with_title_of_name(text, page.name, agreed, subject.row)
 
 
@@ -152,11 +155,21 @@ def _merged_text(subject: Subject, page: PageSide, ancestor: PageSide | None) ->
     return (theirs, page.text) if merged is None else (merged, None)
 
 
-def _merged_parent(subject: Subject, page: PageSide, ancestor: PageSide | None) -> tuple[EntryId | None, bool]:
-    """The parent that both sides get, and whether that is a move in the app."""
+def _name_in_path(subject: Subject, name: str | None) -> str:
+    """The name of a page in a path of the app: *name*, or that of the row; "" in an app without paths."""
+    if subject.mapping.page.path is None:
+        return ""
+    return subject.row.name if name is None or is_name_of(name, subject.row) else name
+
+
+def _merged_place(subject: Subject, page: PageSide, ancestor: PageSide | None) -> tuple[EntryId | None, bool]:
+    """The parent that both sides get, and whether that is a move in the app, or a new name in its path."""
     if ancestor is None:
         return subject.parent, False
-    places = [Place(parent, "") for parent in (ancestor.parent, subject.parent, page.parent)]
+    places = [
+        Place(parent, _name_in_path(subject, name))
+        for parent, name in ((ancestor.parent, ancestor.name), (subject.parent, None), (page.parent, page.name))
+    ]
     digest = subject.row.digest
     base = Base(subject.entry, Kind.PAGE, "", places[0], 0, digest, None)
     row = Row(subject.entry, Kind.PAGE, places[2], True, 0, digest, False)

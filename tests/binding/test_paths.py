@@ -1,5 +1,8 @@
 """An app with a path in each row, in place of a parent: folders come from paths, and rows and folders change places."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.binding.knowledge_base import BoundWorld
@@ -46,7 +49,8 @@ def add_page(world: BoundWorld, path: str | None, body: str = "T.\n", title: str
 
 def files_of(world: BoundWorld) -> list[str]:
     root = world.mirrord.root
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*.md") if ".mirrord" not in path.parts)
+    files = (Path(directory, name).relative_to(root) for directory, _, names in os.walk(root) for name in names)
+    return sorted(str(file) for file in files if file.suffix == ".md" and ".mirrord" not in file.parts)
 
 
 def await_files(world: BoundWorld, *files: str) -> None:

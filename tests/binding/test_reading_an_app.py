@@ -208,3 +208,18 @@ async def test_agents_are_told_to_change_a_page_of_the_app_in_the_app(world: Bou
             assert f"https://kb.example/p/{page}" in refusal["instruction"]
         await agent.call("edit_page", path="Mine", edits=[{"find": "See", "replace": "Read"}])
     assert world.mirrord.text("Theirs.md") == text
+
+
+def test_a_new_row_below_one_that_is_restored_with_it_is_below_its_page(bound: BoundWorld) -> None:
+    garden = bound.app.create("Garden", "G.")
+    for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+        bound.app.create(title, "S.")
+        bound.await_text(f"{title}.md", "S.")
+    bound.await_text("Garden.md", "G.")
+    bound.app.delete(garden)
+    bound.await_absence("Garden.md")
+    bound.await_rest()
+    with bound.app.connection.transaction():
+        bound.app.change(garden, deleted_at=None)
+        bound.app.create("Beans", "B.", parent=garden)
+    bound.await_text("Garden/Beans.md", "B.")

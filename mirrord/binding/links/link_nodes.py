@@ -26,9 +26,10 @@ def with_nodes(document: _Json, former: _Json, rules: LinkRules) -> _Json:
     if node is None:
         return document
     originals = _Originals(list)
-    for each in _nodes_in(former):
-        if target := _target_of(_link_of(each, rules, node) or each):
-            originals[target].append(each)
+    for children in _children_in(former):
+        for child, linked in zip(children, _linked_children(children, rules, node), strict=True):
+            if target := _target_of(linked):
+                originals[target].append(child)
 
     def change(children: list[_Json]) -> list[_Json]:
         is_alone = _are_alone([_target_of(child) for child in children])
@@ -45,12 +46,13 @@ def _mapped(node: _Json, change: Callable[[list[_Json]], list[_Json]]) -> _Json:
     return {**node, "content": [_mapped(child, change) for child in change(children)]}
 
 
-def _nodes_in(node: _Json) -> Iterator[_Json]:
-    yield node
+def _children_in(node: _Json) -> Iterator[list[_Json]]:
+    """The children of *node*, and of all nodes below it, as _mapped() changes them."""
     children = node.get("content")
-    for child in children if isinstance(children, list) else ():
-        if isinstance(child, dict):
-            yield from _nodes_in(child)
+    if isinstance(children, list) and all(isinstance(child, dict) for child in children):
+        yield children
+        for child in children:
+            yield from _children_in(child)
 
 
 def _linked_children(children: list[_Json], rules: LinkRules, node: LinkNode) -> list[_Json]:

@@ -233,7 +233,7 @@ def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     page, body, rules = mapping.page, mapping.body, mapping.writes
     if rules is None:
         return {}
-    optional = (page.parent, page.order.column if page.order else None, page.deleted)
+    optional = (page.parent, page.path, page.order.column if page.order else None, page.deleted)
     of_page = [page.title, *(column for column in optional if column is not None)]
     of_page += [column for key, column in mapping.front.items() if rules.owner_of(key) is not Owner.IN]
     of_page += [touch.column for touch in rules.of_page]

@@ -231,8 +231,8 @@ def _check_path(sections: ByKey[str, _Section]) -> None:
         return
     if "parent" in page or "space" in page:
         raise UserError("`page.path` says where a page is: leave out `page.parent` and `page.space`.")
-    if sections["binding"].values.get("mode") == "both":
-        raise UserError('`page.path` needs `binding.mode = "in"`.')
+    if sections["binding"].values.get("mode") == "both" and "order" in page:
+        raise UserError('`page.order` needs `binding.mode = "in"` where rows have `page.path`.')
 
 
 def _read_url(section: _Section) -> str | None:

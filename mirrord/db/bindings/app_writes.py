@@ -24,7 +24,7 @@ async def write_rows(connection: Connection, role: str, statement: str, values: 
 
 
 async def load_numbered(connection: Connection, role: str, statement: str, values: Values) -> list[tuple[str, str]]:
-    """The ids of rows that *statement* returns, each with a number as text."""
+    """The rows of *statement*, as texts: ids, each with a number or a path."""
     async with acting_as(connection, role):
         cursor = await connection.execute(statement.encode(), values)
     return await cursor.fetchall()

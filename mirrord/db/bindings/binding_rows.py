@@ -86,17 +86,6 @@ _LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
 _ENTRIES = """
 SELECT external_id, entry_id, version, digest, external_version FROM mirrord.binding_entry
  WHERE tenant_id = %s AND binding_id = %s"""
-_BOUND_ABOVE = """
-WITH RECURSIVE up (external_id, entry_id) AS (
-    SELECT e.external_id, e.entry_id FROM mirrord.binding_entry AS e
-     WHERE e.tenant_id = %(tenant)s AND e.binding_id = %(binding)s AND e.external_id = ANY (%(ids)s)
-    UNION
-    SELECT e.external_id, e.entry_id FROM up AS u
-      JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = u.entry_id
-      JOIN mirrord.binding_entry AS e
-        ON (e.tenant_id, e.binding_id, e.entry_id) = (%(tenant)s, %(binding)s, p.parent_id)
-     WHERE starts_with(e.external_id, %(prefix)s))
-SELECT external_id FROM up WHERE starts_with(external_id, %(prefix)s)"""
 _STORE_ENTRIES = """
 INSERT INTO mirrord.binding_entry AS e (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
 SELECT %s, %s, * FROM unnest(%s::text[], %s::uuid[], %s::bigint[], %s::bytea[], %s::text[])
@@ -308,15 +297,6 @@ async def load_external_ids(connection: Connection, binding: BindingRow, entries
         "WHERE p.tenant_id = %s AND p.parent_id = ANY (%s)",
         (binding.id, binding.tenant, list(entries)),
     )
-    return {external_id for (external_id,) in await cursor.fetchall()}
-
-
-async def load_bound_above(
-    connection: Connection, binding: BindingRow, external_ids: Collection[str], prefix: str
-) -> set[str]:
-    """The ids that begin with *prefix* and are bound to pages above those of *external_ids*, without one between."""
-    values = {"tenant": binding.tenant, "binding": binding.id, "ids": list(external_ids), "prefix": prefix}
-    cursor = await connection.execute(_BOUND_ABOVE, values)
     return {external_id for (external_id,) in await cursor.fetchall()}
 
 

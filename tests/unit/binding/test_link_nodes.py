@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.binding.app_rows import AppRow, document_of
@@ -51,6 +51,7 @@ nodes = st.one_of(
 )
 
 
+@example([wikilink("7", "Beans"), wikilink("7", "Beans"), link("/pages/7", "Beans")])
 @given(st.lists(nodes, max_size=6))
 def test_what_is_not_edited_comes_back_value_for_value(children: list[dict[str, Any]]) -> None:
     before = document(*children)

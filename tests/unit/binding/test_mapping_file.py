@@ -190,11 +190,14 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(BOTH, 'id = "id"', 'id = "id"\nspace = "space"') + SPACE, 'Spaces need `binding.mode = "in"`'),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
         (changed(SMALL, 'id = "id"', 'id = "id"\nparent = "p"\npath = "path"'), "leave out `page.parent`"),
-        (changed(BOTH, 'id = "id"', 'id = "id"\npath = "path"'), '`page.path` needs `binding.mode = "in"`'),
         (SMALL + '[links]\nurl = "/p/{id}"\nid = "pageId"\n', "name it in `links.node`"),
         (SMALL + '[links]\nurl = "/p/{id}"\nnode = "mention"\n', "bodies of Markdown or HTML have none"),
         (BOTH + '[links]\nurl = "/p/{id}"\nnode = "mention"\n', "needs `links.id` and `links.title`"),
         (BOTH + '[links]\nurl = "/p/{id}"\nnode = "m"\nid = "i"\ntitle = "t"\nmatch = "page"', "a table of attributes"),
+        (
+            changed(BOTH, 'id = "id"', 'id = "id"\npath = "path"\norder = { int = "n" }'),
+            '`page.order` needs `binding.mode = "in"` where rows have `page.path`',
+        ),
         (SMALL + 'content_loss = "json"', "which a body of Markdown has not"),
         (SMALL.replace("markdown", "html") + 'content_loss = "simplify"', "choose one of degrade, refuse, json"),
         (
