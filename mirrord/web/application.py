@@ -35,7 +35,7 @@ from mirrord.web import (
 from mirrord.web.accounts import account_sign_in
 from mirrord.web.html_pages import render_page
 from mirrord.web.live_updates import LiveEvents
-from mirrord.web.operators import backup_api, token_api, tree_control
+from mirrord.web.operators import backup_api, decision_log, token_api, tree_control
 from mirrord.web.own_files.assets import STATIC_DIRECTORY, Assets
 from mirrord.web.presence import Presence
 from mirrord.web.read_limits import ReadLimit, run_while_connected
@@ -186,6 +186,7 @@ def _operator_routes() -> list[BaseRoute]:
         _costly_route("/tokens", token_api.list_tokens),
         _write_route("/tokens", token_api.make_token),
         _write_route("/tokens/{token}", token_api.revoke_token, "DELETE"),
+        _costly_route("/decisions", decision_log.list_decisions),
         _costly_route("/backups", backup_api.list_backups),
         _quick_route("/backups/run", backup_api.show_run),
         _write_route("/backups", backup_api.make_backup),

@@ -45,7 +45,7 @@ async def show_status(request: Request) -> Response:
     async with visit.read_transaction() as connection:
         counts = await tenant_rows.load_counts(connection, TenantId(visit.tenant))
         rows = await live_rows.load_mirrors(connection)
-        recent = await live_rows.load_recent_events(connection)
+        recent = await live_rows.load_recent_events(connection, with_requests=visit.role.is_operator)
         problems = await open_issues.load_problems(connection, TenantId(visit.tenant))
     return json_response(
         {

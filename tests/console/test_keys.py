@@ -133,6 +133,17 @@ async def test_a_new_row_is_aligned_as_its_columns_are(console: Console, person:
     becomes(file, f"{ALIGNED}| x |   |\n")
 
 
+async def test_the_fields_of_a_cell_align_its_column_and_say_so(console: Console, person: NewPerson) -> None:
+    reader, file = await sit_at(console, person, "aligned by field", "| a | b |\n| --- | --- |\n| 1 | 2 |\n")
+    await reader.text.get_by_text("2", exact=True).click()
+    choice = reader.page.get_by_label("Align the column")
+    await expect(choice.locator("option:checked")).to_have_text("Not set", timeout=PATIENCE)
+    await choice.select_option(label="Right")
+
+    eventually(lambda: file.read_text().splitlines()[1].rstrip(" |").endswith("-:"), "the aligned column")
+    assert file.read_text().splitlines()[1].replace(" ", "").startswith("|---|")
+
+
 async def test_a_row_above_the_header_becomes_the_header(console: Console, person: NewPerson) -> None:
     reader, file = await sit_at(console, person, "above", ALIGNED)
     await reader.text.get_by_text("a", exact=True).click()

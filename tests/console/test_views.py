@@ -326,6 +326,14 @@ async def test_an_approval_granted_in_the_console_is_carried_out_and_seen_by_the
         answer = await pending(agent, "create_folder", name="Proposed")
         await decider.page.get_by_role("button", name="Approve").click(timeout=PATIENCE)
         outcome = await carried_out(agent, "create_folder", name="Proposed")
+        row = decider.page.get_by_role("region", name="Decided before").get_by_role("row").filter(has_text="Proposed")
+        await expect(row).to_contain_text("in the console", timeout=PATIENCE)
+        await expect(row.get_by_role("cell").nth(2)).to_have_text("approved")
+        await decider.page.goto(f"{console.url}/t/console/status")
+        events = decider.page.get_by_role("region", name="Recent events")
+        await expect(events.get_by_role("row").filter(has_text="approved a request").first).to_contain_text(
+            "create folder", timeout=PATIENCE
+        )
     assert answer["status"] == "pending_approval"
     assert outcome["folder_id"]
     assert any(console.mirrord.root.rglob("Proposed"))
@@ -353,6 +361,9 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
     await card.get_by_role("button", name="Use the merged text").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)
     becomes(file, "both of them\n")
+    row = decider.page.get_by_role("region", name="Decided before").get_by_role("row").filter(has_text="Disputed.md")
+    await expect(row.get_by_role("cell").nth(2)).to_have_text("settled it: one page is left", timeout=PATIENCE)
+    await expect(row.get_by_role("link", name="Disputed.md")).to_be_visible()
     await decider.context.close()
 
 

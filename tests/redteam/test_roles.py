@@ -138,7 +138,7 @@ def test_an_operator_of_one_tenant_sees_no_list_of_tenants_and_no_machine(consol
     assert str(console.mirrord.root) not in operator.ask("GET", "/t/demo/api/status").text
 
 
-@pytest.mark.parametrize("path", ["tokens", "local-tree", "backups", "backups/run"])
+@pytest.mark.parametrize("path", ["tokens", "local-tree", "backups", "backups/run", "decisions"])
 def test_only_operators_of_a_tenant_see_its_tokens_its_backups_and_its_tree(
     reader: Browser, writer: Browser, operator: Browser, path: str
 ) -> None:

@@ -635,6 +635,8 @@ def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> Non
     halts = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
     assert halts[0]["paths"][0].startswith("Many/")
     eventually(lambda: _brought_back(console, ada, names), "the files to come back", pause=0.1)
+    decided = [decision for decision in ada.get("decisions") if decision["about"] == "halt"]
+    assert {(decision["decision"], decision["by"]["name"]) for decision in decided} == {("discard", "ada")}
 
 
 def _brought_back(console: Console, ada: Browser, names: list[str]) -> bool:

@@ -85,9 +85,12 @@ SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq 
                   ORDER BY m.id)
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant()"""
 _EVENTS = """
-SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', ''),
-       CASE WHEN starts_with(type, 'Page') THEN data ->> 'page_id' END
-  FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() ORDER BY occurred_at DESC LIMIT 50"""
+SELECT type, occurred_at, actor, channel,
+       coalesce(data ->> 'path', data ->> 'name', data ->> 'title', replace(data ->> 'command', '_', ' '), ''),
+       data ->> 'page_id', CASE WHEN type = 'ChangesApplied' THEN data ->> 'change_set' END
+  FROM mirrord.event
+ WHERE tenant_id = mirrord.current_tenant() AND (%(all)s OR NOT starts_with(type, 'Approval'))
+ ORDER BY occurred_at DESC LIMIT 50"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class RecentEvent:
-    """A domain event. what: its path or name. page: that it is about, if it is about one."""
+    """A domain event. what: its path or name. page, change_set: that it is about, if it is about one."""
 
     type: str
     at: datetime
@@ -125,6 +128,7 @@ class RecentEvent:
     channel: str
     what: str
     page: str | None
+    change_set: str | None
 
 
 async def load_mirrors(connection: Connection) -> list[Mirror]:
@@ -138,6 +142,6 @@ async def load_mirrors_state(connection: Connection) -> str:
     return str(row[0]) if row else ""
 
 
-async def load_recent_events(connection: Connection) -> list[RecentEvent]:
-    """Recent domain events, the newest first."""
-    return [RecentEvent(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]
+async def load_recent_events(connection: Connection, *, with_requests: bool) -> list[RecentEvent]:
+    """Recent domain events, the newest first. with_requests: also those of requests and of decisions about them."""
+    return [RecentEvent(*row) for row in await (await connection.execute(_EVENTS, {"all": with_requests})).fetchall()]

@@ -238,6 +238,20 @@ export const ATTENTION = {
   read: "Marked as read.",
   noticed: (actor, what) => `${actor} ${what}`,
   times: (count) => ` (${count} pages)`,
+  decidedBefore: "Decided before",
+  who: ["When", "Who", "Decided", "About"],
+  made: {
+    approved: "approved",
+    rejected: "rejected",
+    apply: "the deletion was meant",
+    discard: "brought everything back",
+    "took-file": "used the version in the file",
+    "took-row": "kept the current page",
+    "took-merged": "used the merged text",
+    "same-text": "gave both sides the same text",
+    "sibling-deleted": "settled it: one page is left",
+    "sibling-renamed": "settled it: both pages stay",
+  },
 };
 
 /** What happened, as the end of a sentence that begins with who did it. */
@@ -268,6 +282,13 @@ export const EVENTS = {
   CaseCreated: "created a case",
   ChangesApplied: "applied a change set",
   BackupRequested: "asked for a backup",
+  ChangesSubmitted: "submitted a change set for review",
+  ChangesReviewed: "reviewed a change set",
+  ApprovalRequested: "asked for an approval",
+  ApprovalGranted: "approved a request",
+  ApprovalDenied: "rejected a request",
+  ApprovalExecuted: "carried out a request",
+  ApprovalFailed: "could not carry out a request",
 };
 
 export const REVIEW = {
@@ -329,6 +350,7 @@ export const STATUS = {
   problems: "Files with problems",
   noProblems: "No file has a problem.",
   thePage: "the page",
+  theChangeSet: "the change set",
   toDisk: "Time from changes here to disk",
   events: "Recent events",
   nothingWritten: "Nothing has been written since this page was opened.",

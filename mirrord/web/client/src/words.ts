@@ -37,7 +37,7 @@ export const FIELD = {
   markdown: 'Markdown',
   note: 'Note',
   latex: 'LaTeX',
-  column: 'Column',
+  column: 'Align the column',
   file: 'File',
   description: 'Description',
   hint: 'Hint',
@@ -49,6 +49,11 @@ export const FIELD = {
   open: 'Begins unfolded',
   href: 'Link to',
 }
+
+/** Of a column, by the value in the document. */
+export const ALIGNMENT: Record<string, string> = { '': 'Not set', left: 'Left', center: 'Center', right: 'Right' }
+/** Of a callout, by the sign in Markdown. */
+export const FOLDING: Record<string, string> = { '': 'Not foldable', '+': 'Begins unfolded', '-': 'Begins folded' }
 
 export const VIEW = {
   noNote: (label: string) => `There is no note ${label}`,

@@ -163,11 +163,25 @@ function notices(list) {
 
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
 
+/** What people decided last; null: only operators see that. */
+const decisions = () => get("decisions").catch((error) => {
+  if (error.status === 403) return null;
+  throw error;
+});
+
+function decidedBefore(list) {
+  const about = (one) => (one.page ? make("a", { href: href(one.page) }, one.what) : one.what);
+  const decided = (one) => [ATTENTION.made[one.decision] ?? one.decision, one.reason ? `: ${one.reason}` : ""].join("");
+  const rows = list.map((one) => make("tr", {}, [moment(one.at), actor(one.by), decided(one), about(one)].map((cell) => make("td", {}, cell))));
+  const head = make("tr", {}, ATTENTION.who.map((one) => make("th", { scope: "col" }, one)));
+  return make("div", { class: "table", tabindex: "0", role: "group", "aria-label": ATTENTION.decidedBefore }, make("table", {}, make("thead", {}, head), make("tbody", {}, rows)));
+}
+
 let drawn = null; // what is drawn now
 
 async function show() {
-  const found = await get("attention");
-  const wanted = JSON.stringify(found);
+  const [found, made] = await Promise.all([get("attention"), decisions()]);
+  const wanted = JSON.stringify([found, made]);
   if (wanted === drawn) return; // what somebody unfolded stays so
   drawn = wanted;
   const parts = [
@@ -177,7 +191,8 @@ async function show() {
     found.problems.length ? section(ATTENTION.problems, make("ul", { class: "list" }, found.problems.map(problemCard))) : null,
     found.notices.length ? section(ATTENTION.notices, ...notices(found.notices)) : null,
   ].filter(Boolean);
-  place.replaceChildren(...(parts.length ? parts : [make("p", {}, ATTENTION.nothing)]));
+  const past = made?.length ? [section(ATTENTION.decidedBefore, decidedBefore(made))] : [];
+  place.replaceChildren(...(parts.length ? parts : [make("p", {}, ATTENTION.nothing)]), ...past);
 }
 
 /** Show it, and again when the counts or a page in conflict change; not while a person types a merged text. */

@@ -2,7 +2,7 @@
 import { actor, make, many, moment, trying } from "../elements/dom.js";
 import { problemCard } from "../elements/problems.js";
 import { pace, sparkline } from "../elements/sparkline.js";
-import { getFor, href } from "../server/api.js";
+import { getFor, href, tenant } from "../server/api.js";
 import { EVENTS, STATUS } from "../words.js";
 import { backups } from "./backups.js";
 import { localTree } from "./local_tree.js";
@@ -22,9 +22,14 @@ function toDisk(seconds) {
   return make("div", { class: "pace" }, make("p", {}, words), sparkline(seconds, words));
 }
 
+const placeOf = ({ page, change_set: changeSet, what }) => {
+  if (page) return make("a", { href: href(page) }, what || STATUS.thePage);
+  return changeSet ? make("a", { href: `/t/${tenant}/review?change=${changeSet}` }, what || STATUS.theChangeSet) : what;
+};
+
 const happened = (events) =>
   events.length
-    ? table(STATUS.heads, events.map((one) => row(moment(one.at), actor(one.by), EVENTS[one.type] ?? one.type, one.page ? make("a", { href: href(one.page) }, one.what || STATUS.thePage) : one.what)))
+    ? table(STATUS.heads, events.map((one) => row(moment(one.at), actor(one.by), EVENTS[one.type] ?? one.type, placeOf(one))))
     : make("p", {}, STATUS.noEvents);
 
 /** The parts of the page: what each is about, and how that is shown. */

@@ -1,12 +1,14 @@
 // The fields of blocks, links and references: one for each attribute that a person may change.
 import { isFormula } from '../typing/formula'
-import { FIELD } from '../words'
+import { ALIGNMENT, FIELD, FOLDING } from '../words'
 
 export interface Field {
   name: string
   label: string
   /** A text of several lines, a checkbox, or one of these values; '' is none. */
   kind?: 'area' | 'check' | string[]
+  /** What a person reads for a value. */
+  names?: Record<string, string>
   /** Whether Markdown can hold a value; the page keeps the former one until it can. */
   fits?: (value: string) => boolean
 }
@@ -21,7 +23,7 @@ const RAW: Field[] = [{ name: 'raw', label: FIELD.markdown, kind: 'area', fits: 
 const NOTE: Field[] = [{ name: 'label', label: FIELD.note, fits: all(/^[^\s[\]\\^][^\s[\]\\]*$/) }]
 const LATEX: Field = { name: 'latex', label: FIELD.latex, fits: isFormula }
 const TYPES = ['note', 'tip', 'info', 'important', 'warning', 'danger', 'question', 'success', 'example', 'quote', 'todo']
-const CELL: Field[] = [{ name: 'align', label: FIELD.column, kind: ['', 'left', 'center', 'right'] }]
+const CELL: Field[] = [{ name: 'align', label: FIELD.column, kind: ['', 'left', 'center', 'right'], names: ALIGNMENT }]
 
 // In the order of the search around the cursor: inner nodes before outer ones.
 export const FIELDS: Record<string, Field[]> = {
@@ -45,7 +47,7 @@ export const FIELDS: Record<string, Field[]> = {
   callout: [
     { name: 'type', label: FIELD.kind, kind: TYPES },
     { name: 'title', label: FIELD.title },
-    { name: 'fold', label: FIELD.fold, kind: ['', '+', '-'] },
+    { name: 'fold', label: FIELD.fold, kind: ['', '+', '-'], names: FOLDING },
   ],
   details: [{ name: 'open', label: FIELD.open, kind: 'check' }],
 }

@@ -143,7 +143,7 @@ function pagesFor(input: HTMLInputElement, options: Options): HTMLElement {
   return list
 }
 
-function inputOf({ kind }: Field, value: unknown): HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement {
+function inputOf({ kind, names }: Field, value: unknown): HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement {
   const text = String(value ?? '')
   if (kind === 'area') {
     const area = element('textarea', { rows: Math.min(8, text.split('\n').length + 1), spellcheck: 'false' })
@@ -153,7 +153,7 @@ function inputOf({ kind }: Field, value: unknown): HTMLInputElement | HTMLTextAr
   if (kind === 'check') return element('input', { type: 'checkbox', checked: Boolean(value) })
   if (!kind) return element('input', { value: text, spellcheck: 'false' })
   const all = kind.includes(text) ? kind : [...kind, text]
-  return element('select', {}, ...all.map((one) => element('option', { value: one, selected: one === text }, one || '–')))
+  return element('select', {}, ...all.map((one) => element('option', { value: one, selected: one === text }, names?.[one] ?? (one || '–'))))
 }
 
 function assign(editor: Editor, subject: Subject, name: string, value: unknown): void {
