@@ -103,6 +103,23 @@ async def test_a_width_is_typed_in_its_field_in_pixels_or_as_a_share_of_the_text
     assert abs(await picture.evaluate("image => image.offsetWidth") - half) <= 1
 
 
+async def test_a_drawing_without_a_size_of_its_own_is_as_wide_as_the_text_until_it_gets_one(
+    console: Console, person: NewPerson
+) -> None:
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 220"><rect width="640" height="220"/></svg>'
+    save(console.mirrord.file("assets/Sizeless.svg"), drawing)
+    reader, file, _ = await sit_at(console, person, "sizeless", "![a](assets/Resizing.png) ![b](assets/Sizeless.svg)")
+    picture = reader.text.get_by_alt_text("b")
+    block = await reader.text.locator("p").first.bounding_box()
+    assert block is not None
+    await expect(picture).to_have_js_property("offsetWidth", int(block["width"]), timeout=PATIENCE)
+    await picture.click()
+    await reader.page.get_by_role("textbox", name="Width").fill("320")
+
+    await expect(picture).to_have_js_property("offsetWidth", 320, timeout=PATIENCE)
+    becomes(file, '![a](assets/Resizing.png) <img src="assets/Sizeless.svg" alt="b" width="320">\n\nend\n')
+
+
 async def test_a_picture_with_its_size_in_the_description_keeps_that_form(console: Console, person: NewPerson) -> None:
     reader, file, picture = await sit_at(console, person, "described", "![a|150](assets/Resizing.png)")
     await expect(picture).to_have_js_property("offsetWidth", 150, timeout=PATIENCE)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from mirrord.auth import signed_tokens
@@ -48,6 +49,10 @@ READS = (
     *("pages/{page}/unresolved", "pages/{page}/backlinks", "pages/{page}/linking", "pages/{page}/history"),
     *("pages/{page}/diff?before=0&after=1", "pages/{page}/blocks?after=1", "pages/{page}/shares"),
 )
+_REQUEST = """
+INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
+VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{"kind": "agent", "name": "a"}',
+        '{"summary": "delete a page"}', 'REQUIRE', 'infinity')"""
 VIEWS = ("", "p/{page}", "p/{page}/history", "tags", "trash", "search", "attention", "review", "status")
 
 
@@ -148,6 +153,19 @@ def test_only_operators_of_a_tenant_see_its_tokens_its_backups_and_its_tree(
         200,
     ]
     assert operator.ask("GET", f"/t/{RIVAL}/api/{path}").status == 404
+
+
+def test_only_operators_see_events_of_requests(
+    module_dsn: str, reader: Browser, writer: Browser, operator: Browser, mine: str
+) -> None:
+    with psycopg.connect(module_dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT set_config('mirrord.tenant', tenant_id::text, false) FROM mirrord.page WHERE id = %s", [mine]
+        )
+        connection.execute("SET ROLE mirrord_daemon")
+        connection.execute(_REQUEST.encode())
+    types = [{event["type"] for event in browser.get("status")["events"]} for browser in (reader, writer, operator)]
+    assert ["ApprovalRequested" in kinds for kinds in types] == [False, False, True]
 
 
 def test_an_operator_of_one_tenant_ends_no_token_of_another(console: Console, operator: Browser) -> None:

@@ -84,6 +84,10 @@ export function picture(url: string, alt: string, title: string | null, name: st
     if (wait) setTimeout(() => shown.isConnected && (shown.src = url), wait)
     else dom.replaceChildren(element('span', { class: 'chip', title: VIEW.noPicture }, `▣ ${alt || name}`))
   })
+  shown.addEventListener('load', () => dom.classList.toggle('sizeless', isSizeless(dom, shown)))
   dom.append(shown)
   return dom
 }
+
+/** Whether a picture has no size of its own, as a drawing with a `viewBox` only: its box, which fits it, would be empty. */
+const isSizeless = (box: HTMLElement, image: HTMLImageElement) => box.getClientRects().length > 0 && image.clientWidth === 0
