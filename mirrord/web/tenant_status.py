@@ -74,7 +74,7 @@ TENANTS_PER_ANSWER = 50  # tenants per answer: the list may have hundreds
 
 async def count_in_tenants(request: Request) -> Response:
     """
-    GET api/waiting?after=: `counts` of the next tenants by name, and `next`: the last of them, if there are more.
+    GET api/waiting?after=: `counts` and `states` of the next tenants by name, and `next`: the last, if there are more.
 
     Raises 404 for sessions that do not see all tenants, as if there were no list.
     """
@@ -88,12 +88,14 @@ async def count_in_tenants(request: Request) -> Response:
     start = bisect_right(names, request.query_params.get("after", ""))
     page = names[start : start + TENANTS_PER_ANSWER]
     if not page:
-        return json_response({"counts": {}, "next": None})
+        return json_response({"counts": {}, "states": {}, "next": None})
     ids = [TenantId(tenants[name]) for name in page]
     async with desk.database.transaction(ids[0]) as connection:
         waiting = await tenant_rows.count_waiting_in_each(connection, ids)
+        states = await live_rows.load_state_of_each(connection, ids)
     counts = {name: asdict(counted) for name, counted in zip(page, waiting, strict=True)}
-    return json_response({"counts": counts, "next": page[-1] if start + TENANTS_PER_ANSWER < len(names) else None})
+    after = page[-1] if start + TENANTS_PER_ANSWER < len(names) else None
+    return json_response({"counts": counts, "states": dict(zip(page, states, strict=True)), "next": after})
 
 
 _MAX_PATHS = 20  # per halt

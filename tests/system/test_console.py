@@ -692,6 +692,8 @@ def test_an_operator_is_told_what_waits_in_each_tenant_some_of_them_at_once(
     assert names == ["demo", *(f"many-{number}" for number in range(10, 70)), "rival"]
     nothing = {"conflicts": 0, "halts": 0, "problems": 0, "approvals": 0}
     assert first["counts"]["many-10"] == nothing
+    assert (first["states"]["many-10"], second["states"]["many-69"]) == ("inactive", "inactive")
+    assert first["states"]["demo"] in ("at_work", "in_sync")
     assert second["counts"]["rival"] == nothing | {"problems": 1}
     assert first["counts"]["demo"]["problems"] == len(ada.get("attention")["problems"])
     assert 'data-name="many-69"' in ada.ask("GET", "/").text

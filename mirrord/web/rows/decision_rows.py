@@ -24,7 +24,7 @@ SELECT 'conflict', resolved_at, resolved_by, path, resolution, NULL, CASE WHEN k
 @dataclass(frozen=True, slots=True)
 class MadeDecision:
     """
-    A decision. about: "request", "halt" or "conflict". by: the actor; None: not known. what: a sentence, or a path.
+    A decision. about: "request", "halt" or "conflict". by: the actor; None: not known. subject: a sentence, or a path.
 
     decision: approved, rejected; apply, discard; how the conflict was settled. page: the page in conflict.
     """
@@ -32,7 +32,7 @@ class MadeDecision:
     about: str
     at: datetime
     by: dict[str, Any] | None
-    what: str
+    subject: str
     decision: str
     reason: str | None
     page: UUID | None

@@ -1,13 +1,13 @@
 """Rows that the console follows live: the newest changes, and the mirror's state."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from mirrord.db.database import Connection
-from mirrord.domain.entry import EntryId
+from mirrord.db.database import Connection, set_tenant
+from mirrord.domain.entry import EntryId, TenantId
 from mirrord.web.rows.page_rows import BY_SQL, ON_DISK_SQL
 
 BATCH_ENTRIES = 200  # entries per read
@@ -84,6 +84,15 @@ _STANDING = """
 SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq || coalesce(m.state::text, ''), ' '
                   ORDER BY m.id)
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant()"""
+_STATE = """
+SELECT CASE WHEN count(*) = 0 THEN 'inactive'
+            WHEN bool_or(EXISTS (SELECT FROM mirrord.problem AS t WHERE t.tenant_id = m.tenant_id
+                                    AND t.mirror_id = m.id AND t.path = '' AND t.code = 'root')) THEN 'stopped'
+            WHEN bool_or(m.state IS NULL OR (m.state ->> 'waits')::bigint > 0 OR m.state -> 'work' <> '[]'
+                         OR EXISTS (SELECT FROM mirrord.entry_feed AS f
+                                     WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq)) THEN 'at_work'
+            ELSE 'in_sync' END
+  FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() AND m.expires_at > clock_timestamp()"""
 _EVENTS = """
 SELECT type, occurred_at, actor, channel,
        coalesce(data ->> 'path', data ->> 'name', data ->> 'title', replace(data ->> 'command', '_', ' '), ''),
@@ -140,6 +149,20 @@ async def load_mirrors_state(connection: Connection) -> str:
     """The state of all mirrors, as a text for comparisons only."""
     row = await (await connection.execute(_STANDING)).fetchone()
     return str(row[0]) if row else ""
+
+
+async def load_state_of_each(connection: Connection, tenants: Sequence[TenantId]) -> list[str]:
+    """
+    How far files and rows of several tenants agree, in their order: `in_sync`, `at_work`, `stopped`, or `inactive`
+    where no daemon is.
+
+    connection: in a transaction, of a role that may choose its tenant; its tenant is the last of them afterwards.
+    """
+    cursors = []
+    for tenant in tenants:
+        await set_tenant(connection, tenant)
+        cursors.append(await connection.execute(_STATE))
+    return [row[0] for cursor in cursors if (row := await cursor.fetchone()) is not None]
 
 
 async def load_recent_events(connection: Connection, *, with_requests: bool) -> list[RecentEvent]:

@@ -395,6 +395,7 @@ export const TENANTS = {
   waits: (names) => `Decisions wait in ${names}.`,
   andMore: (names, count) => `${names} and ${count} more`,
   nothing: "Nothing waits for you.",
+  states: { in_sync: "in sync", at_work: "at work", stopped: "stopped", inactive: "its files are not kept up to date" },
 };
 
 export const DIFFERENCE = { added: "added: ", removed: "removed: ", same: "The texts are the same." };

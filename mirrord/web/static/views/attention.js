@@ -170,7 +170,7 @@ const decisions = () => get("decisions").catch((error) => {
 });
 
 function decidedBefore(list) {
-  const about = (one) => (one.page ? make("a", { href: href(one.page) }, one.what) : one.what);
+  const about = (one) => (one.page ? make("a", { href: href(one.page) }, one.subject) : one.subject);
   const decided = (one) => [ATTENTION.made[one.decision] ?? one.decision, one.reason ? `: ${one.reason}` : ""].join("");
   const rows = list.map((one) => make("tr", {}, [moment(one.at), actor(one.by), decided(one), about(one)].map((cell) => make("td", {}, cell))));
   const head = make("tr", {}, ATTENTION.who.map((one) => make("th", { scope: "col" }, one)));

@@ -1,4 +1,4 @@
-/** The list of tenants: what waits in each of them for a person. */
+/** The list of tenants: the state of each, and what waits in it for a person. */
 import { send } from "../server/api.js";
 import { many, trying } from "../elements/dom.js";
 import { TENANTS } from "../words.js";
@@ -8,7 +8,12 @@ const MAX_NAMES = 5; // of tenants in one sentence
 const counted = new Map();
 const things = { approvals: "request", halts: "halt", conflicts: "conflict", problems: "problem" };
 
-function show(name, counts) {
+/** How far files and pages agree; nothing is in sync where deletions or files wait for a person. */
+function stateOf(state, counts) {
+  return state === "in_sync" && (counts.halts || counts.problems) ? null : TENANTS.states[state];
+}
+
+function show(name, counts, state) {
   const line = document.querySelector(`.tenants [data-name="${CSS.escape(name)}"]`);
   if (!line) return;
   const all = Object.values(counts).reduce((one, other) => one + other, 0);
@@ -16,7 +21,8 @@ function show(name, counts) {
   const [badge, words] = [line.querySelector(".count"), line.querySelector(".hint")];
   badge.textContent = String(all);
   badge.hidden = all === 0;
-  words.textContent = Object.entries(things).filter(([key]) => counts[key]).map(([key, thing]) => many(counts[key], thing)).join(", ");
+  const waits = Object.entries(things).filter(([key]) => counts[key]).map(([key, thing]) => many(counts[key], thing));
+  words.textContent = [stateOf(state, counts), ...waits].filter(Boolean).join(", ");
 }
 
 function summarise() {
@@ -30,7 +36,7 @@ function summarise() {
 /** Count the tenants after that name; where to go on, null: from the beginning. */
 async function count(after) {
   const found = await send("GET", `/api/waiting?${new URLSearchParams({ after: after ?? "" })}`);
-  for (const [name, counts] of Object.entries(found.counts)) show(name, counts);
+  for (const [name, counts] of Object.entries(found.counts)) show(name, counts, found.states[name]);
   return found.next;
 }
 
