@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -70,7 +70,8 @@ def main() -> None:
     """Make the backup that standard input orders. The argument: the id of the process that waits for it."""
     end_with_parent(int(sys.argv[1]))
     prepare_process()
-    os.nice(_NICENESS)
+    with suppress(OSError):  # the sandbox of the unit forbids it
+        os.nice(_NICENESS)
     order = BackupOrder(**orjson.loads(sys.stdin.buffer.readline()))
     try:
         report = asyncio.run(_make_backup(order))

@@ -34,7 +34,8 @@ WIDTHS = (360, 1280, 2560)
 _REQUEST = """
 INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
 VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{"kind": "agent", "name": "a"}',
-        '{"summary": "A page would be deleted.", "lines": ["-text"]}', 'REQUIRE', now() + interval '1 day') RETURNING id"""
+        '{"summary": "A page would be deleted.", "lines": ["-text"]}', 'REQUIRE', now() + interval '1 day')
+RETURNING id"""
 HEAD = "---\ntags: [garden]\nstatus: draft\n---\n"
 PAGE = HEAD + "# One\n\n- [ ] a task\n\n## Two\n\n> [!note]- Folded\n> text\n\n| a | b |\n|:--|--:|\n| 1 | 2 |\n"
 

@@ -155,6 +155,27 @@ def test_only_operators_of_a_tenant_see_its_tokens_its_backups_and_its_tree(
     assert operator.ask("GET", f"/t/{RIVAL}/api/{path}").status == 404
 
 
+def test_an_operator_of_one_tenant_makes_backups_and_is_told_no_place_on_the_machine(
+    console: Console, operator: Browser
+) -> None:
+    def over() -> dict[str, Any] | None:
+        run: dict[str, Any] = operator.get("backups/run")["run"]
+        return run if run["is_over"] else None
+
+    directory = console.mirrord.data / "backup"
+    directory.write_text("in the way")
+    operator.send("POST", "backups", status=202)
+    sentence = eventually(over, "the end of a backup that cannot be made")["sentence"]
+    assert sentence.startswith("the directory of the backups")
+    directory.unlink()
+    operator.send("POST", "backups", status=202)
+    assert eventually(over, "the end of the backup")["number"] == 1
+
+    answer = operator.ask("GET", "/t/demo/api/backups")
+    assert [backup["restore"] for backup in answer.json["backups"]] == [None]
+    assert str(console.mirrord.directory) not in answer.text + sentence
+
+
 def test_only_operators_see_events_of_requests(
     module_dsn: str, reader: Browser, writer: Browser, operator: Browser, mine: str
 ) -> None:

@@ -28,6 +28,7 @@ from mirrord.web.request_context import (
 
 MAX_BACKUPS_A_DAY = 4  # of a tenant, with those of commands: more would soon push older ones out of a `--keep`
 _DAY = timedelta(hours=24)
+_PLACE, _TREES = "the directory of the backups", "the directory of the trees"
 
 
 async def list_backups(request: Request) -> Response:
@@ -37,7 +38,7 @@ async def list_backups(request: Request) -> Response:
     listed = await run_in_thread(_list, desk, visit)
     return json_response(
         {
-            "directory": str(desk.directory),
+            "directory": str(desk.directory) if visit.session.sees_all else None,
             "backups": [_backup_facts(desk, visit, backup) for backup in listed.backups],
             "damaged": listed.damaged,
             "run": _run_facts(desk, visit),
@@ -59,9 +60,8 @@ async def make_backup(request: Request) -> Response:
     if not desk.start_rate.allows(str(visit.tenant)):
         raise HTTPException(429, "A backup was asked for a moment ago. Try again in a minute.")
     if desk.directory.is_relative_to(desk.trees):
-        raise refusal(
-            f"{desk.directory} is below {desk.trees}, so a backup would hold itself. Configure one elsewhere."
-        )
+        sentence = f"{desk.directory} is below {desk.trees}, so a backup would hold itself. Configure one elsewhere."
+        raise refusal(_without_places(desk, visit, sentence))
     _check_number(await run_in_thread(_list, desk, visit))
     await _note_request(visit)
     order = BackupOrder(desk.dsn, str(desk.directory), str(visit.tenant), str(desk.trees / visit.name))
@@ -95,18 +95,31 @@ def _list(desk: BackupDesk, visit: Visit) -> BackupList:
     try:
         return list_tenant_backups(desk.directory, visit.name, TenantId(visit.tenant), desk.sizes)
     except OSError as error:
-        raise refusal(f"{error.filename or desk.directory} cannot be read: {error.strerror}.") from error
+        sentence = f"{error.filename or desk.directory} cannot be read: {error.strerror}."
+        raise refusal(_without_places(desk, visit, sentence)) from error
 
 
 def _run_facts(desk: BackupDesk, visit: Visit) -> dict[str, Any] | None:
     run = desk.last_run(visit.tenant)
-    return None if run is None else asdict(run)
+    if run is None:
+        return None
+    return asdict(run) | {"sentence": run.sentence and _without_places(desk, visit, run.sentence)}
+
+
+def _without_places(desk: BackupDesk, visit: Visit, sentence: str) -> str:
+    """What is told of a failure. Only who sees all tenants is told places on the machine."""
+    if visit.session.sees_all:
+        return sentence
+    return sentence.replace(str(desk.directory), _PLACE).replace(str(desk.trees), _TREES)
 
 
 def _backup_facts(desk: BackupDesk, visit: Visit, backup: ListedBackup) -> dict[str, Any]:
+    facts = asdict(backup) | {"made_at": backup.made_at.isoformat(), "restore": None}
+    if not visit.session.sees_all:  # commands name places on the machine, and are run there
+        return facts
     beside = f"{visit.name[:40]}-of-{backup.number}"
     restore = {"lost": _restore_command(desk, visit, backup), "beside": _restore_command(desk, visit, backup, beside)}
-    return asdict(backup) | {"made_at": backup.made_at.isoformat(), "restore": restore}
+    return facts | {"restore": restore}
 
 
 def _restore_command(desk: BackupDesk, visit: Visit, backup: ListedBackup, name: str | None = None) -> str:

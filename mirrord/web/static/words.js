@@ -484,7 +484,7 @@ export const TOKENS = {
 
 export const BACKUPS = {
   title: "Backups",
-  about: (directory) => `A backup holds this tenant as it was at one moment: all pages with their versions, files, decisions and events. They are in ${directory} on this machine; copy that directory to another place with any tool.`,
+  about: (directory) => `A backup holds this tenant as it was at one moment: all pages with their versions, files, decisions and events. ${directory ? `They are in ${directory} on this machine; copy that directory to another place with any tool.` : "They are on the machine of the console; who runs it restores them."}`,
   none: "There is no backup yet.",
   last: (moment, age) => `The last backup is ${age} old (${moment}).`,
   ages: { minute: "less than an hour", hours: (count) => (count === 1 ? "an hour" : `${count} hours`), days: (count) => (count === 1 ? "a day" : `${count} days`) },

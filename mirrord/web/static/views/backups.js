@@ -61,9 +61,13 @@ function rowOf(one) {
   const held = BACKUPS.holds(many(one.pages, "page"), many(one.versions, "version"), many(one.attachments, "attachment"), many(one.files, "file"));
   const size = one.size === null ? BACKUPS.noSize : BACKUPS.size(sizeOf(one.size));
   const unread = one.unread ? make("p", { class: "problem" }, BACKUPS.unread(many(one.unread, "file"))) : null;
-  const ways = ["beside", "lost"].flatMap((way) => [make("p", {}, BACKUPS[way]), commandOf(one.restore[way], BACKUPS[way])]);
-  const restore = make("details", {}, make("summary", {}, BACKUPS.restore), ...ways, hint(BACKUPS.where));
+  const restore = one.restore && howToRestore(one.restore);
   return make("li", { class: "card" }, make("h3", {}, `${BACKUPS.number(one.number)}, ${moment(one.made_at)}`), make("p", { class: "hint" }, `${held}; ${size}.`), unread, restore);
+}
+
+function howToRestore(commands) {
+  const ways = ["beside", "lost"].flatMap((way) => [make("p", {}, BACKUPS[way]), commandOf(commands[way], BACKUPS[way])]);
+  return make("details", {}, make("summary", {}, BACKUPS.restore), ...ways, hint(BACKUPS.where));
 }
 
 function commandOf(command, label) {
