@@ -29,7 +29,7 @@ from mirrord.domain.review import ReviewChoice, choice_of
 from mirrord.domain.trust import Trust
 from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes, draft_store
-from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
+from mirrord.mirror.draft.draft_changes import ChangeSort
 from mirrord.mirror.draft.draft_remainder import AppliedFile, write_remainder
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
@@ -274,7 +274,7 @@ def apply_changes(
                 f"The change set {facts.title!r} changes nothing.",
                 "Write, move or delete pages first, or call discard_changes.",
             )
-        entries = _entries_of(session, draft, [settled.change for settled in part.settled])
+        entries = _entries_of(session, draft, part.settled)
         return _Application(facts, draft, part, entries, text, comment, resources.pop_all())
 
 
@@ -291,17 +291,25 @@ def _check_running(session: Session) -> None:
         raise Failed("HALTED", "unavailable", sentence, "Tell the person; when sync goes on, call apply_changes again.")
 
 
-def _entries_of(session: Session, draft: Session, changes: Sequence[DraftChange]) -> dict[str, EntryId]:
+def _entries_of(session: Session, draft: Session, settled_changes: Sequence[SettledChange]) -> dict[str, EntryId]:
     """The entries of changed files by path in the draft; where the tree has the file, as the tree knows it."""
-    in_tree = {change.path: change.source for change in changes if change.source is not None}
-    new = {change.path: change.path for change in changes if change.source is None}
-    return _entries_at(session.whole, in_tree) | _entries_at(draft.whole, new)
+    in_tree = {settled.change.path: settled.change.source for settled in settled_changes if settled.change.source}
+    new = {settled.change.path: settled.change.path for settled in settled_changes if not settled.change.source}
+    claims = {
+        settled.change.source: claim
+        for settled in settled_changes
+        if settled.change.source
+        and settled.current is not None
+        and (claim := session.catalogue.claimed_id(settled.current)) is not None
+    }
+    return _entries_at(session.whole, in_tree, claims) | _entries_at(draft.whole, new, {})
 
 
-def _entries_at(session: Session, places: Mapping[str, str]) -> dict[str, EntryId]:
-    """The entries of the files at *places*, by the keys of these."""
+def _entries_at(session: Session, places: Mapping[str, str], claims: Mapping[str, str]) -> dict[str, EntryId]:
+    """The entries of the files at *places*, by the keys of these. claims: the `id:` of pages, as far as known."""
     snapshot = session.catalogue.snapshot()
-    ids = snapshot.ids([*snapshot.exact_pages(places.values()).values()])
+    cards = snapshot.exact_pages(place for place in places.values() if place not in claims)
+    ids = snapshot.ids_at({**claims, **{path: card.claimed for path, card in cards.items()}})
     return {path: ids.get(place) or page_writes.id_of_file(session, place) for path, place in places.items()}
 
 

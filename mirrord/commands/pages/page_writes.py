@@ -1,6 +1,7 @@
 """How commands write pages: only over the version that was seen, and never losing a concurrent save."""
 
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -186,8 +187,10 @@ def overwrite_page(
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
-            with command_events.recording_event(session, EventType.PAGE_WRITTEN, facts) as record_event:
+            with _recording_write(session, page.path, facts) as record_event:
                 is_known = session.draft is not None and parse_id(page.head.id) == entry  # no daemon reads a draft
+                if session.draft is not None:  # applying it asks for the page's entry again
+                    session.catalogue.note_claimed_id(page.digest, page.head.id)
                 label = Label(entry, page.digest, digest)
                 replacement = Replacement(page.path, data, label, page.stat, has_copy=not is_known)
                 replace_file(session, journal, replacement, record_event)
@@ -198,6 +201,18 @@ def overwrite_page(
     else:
         session.note_shown(page.path, digest)
     return entry, digest
+
+
+def _recording_write(
+    session: Session, path: str, facts: Mapping[str, object]
+) -> AbstractContextManager[replace.AlsoSync]:
+    """
+    As recording_event() for a written page. A draft's claim says of its first text at *path* all that an event would:
+    applying it compares both trees, and passes over the events of single writes.
+    """
+    if session.tree.lower is not None and session.tree.layer_of(path) is session.tree.lower:
+        return nullcontext(replace.sync_nothing_else)
+    return command_events.recording_event(session, EventType.PAGE_WRITTEN, facts)
 
 
 def check_claimed_id(session: Session, page: Page, data: bytes, entry: EntryId) -> None:

@@ -15,9 +15,10 @@ from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.errors import DraftFull, Refused, Stale
 from mirrord.mirror.draft.draft_copies import DraftCopies
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
+from mirrord.mirror.draft.first_texts import write_first_text
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
-from mirrord.mirror.tree.tenant_tree import Layer, Tree
+from mirrord.mirror.tree.tenant_tree import Layer, Replaced, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
 from mirrord.mirror.write.tree_locks import WRITE_LOCK
@@ -70,6 +71,21 @@ class DraftTree(Tree):
         """As in Tree; raises as claim()."""
         self._claim_paths([path], new_bytes)
 
+    def write_first_text(self, path: str, data: bytes, replaced: Replaced) -> bool:
+        """As in Tree. Reads go to the tree until the text is durable."""
+        if self.is_claimed(path):
+            return False
+        if self.manifest.has_unwritten_claims:  # of a write that failed
+            self._sync_claims()
+        self._make_shadow(parent_of(path))
+        self._check_space([path], replaced.stat.size + len(data))
+        with self._copies.syncing() as unsynced:
+            claim = write_first_text(self.lower, self._upper, path, data, replaced, unsynced)
+        self._record_claims([claim])
+        self._write_claims()
+        self._written_bytes += len(data)
+        return True
+
     @contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:
         """As in Tree: first of what new claims rely on, after which their lines are written; then of these lines."""
@@ -80,12 +96,23 @@ class DraftTree(Tree):
         try:
             with self._copies.syncing() as descriptors:
                 yield descriptors
+        except OSError:
+            self._forget_unwritten_claims()
+            raise
+        self._write_claims()
+
+    def _write_claims(self) -> None:
+        """Write the lines of claims, of which all they rely on is durable."""
+        try:
             self.manifest.write_claims()
         except OSError:
-            self.manifest.forget_unwritten_claims()
-            self._index_claims()
-            self.remove_unclaimed_files()
+            self._forget_unwritten_claims()
             raise
+
+    def _forget_unwritten_claims(self) -> None:
+        self.manifest.forget_unwritten_claims()
+        self._index_claims()
+        self.remove_unclaimed_files()
 
     def remove_unclaimed_files(self) -> None:
         """Remove files without a claim, as a power cut leaves them; only the connection that has the draft may."""

@@ -8,7 +8,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from mirrord.domain.entry import TenantId
+from mirrord.domain.entry import Digest, TenantId
 from mirrord.errors import MirrordError
 from mirrord.mirror.read.agreed_state import AgreedState
 from mirrord.mirror.read.directory_listing import (
@@ -36,6 +36,7 @@ from mirrord.mirror.tree.tree_layout import (
 )
 
 _MAX_OWN_CHARACTERS = 4 << 20  # of the texts of a draft's own pages that are kept
+_MAX_CLAIMED_IDS = 2_048  # of texts; a change set has 500 pages
 
 
 class PageCache:
@@ -49,6 +50,7 @@ class PageCache:
         self._walk = Walk({})
         self._readings: dict[str, CachedSummary] = {}
         self._own_texts: dict[str, TextWithStat] = {}
+        self._claimed_ids: dict[Digest, str] = {}
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -58,6 +60,17 @@ class PageCache:
     def take_over(self, other: "PageCache") -> None:
         """Begin with what *other* has read: it is valid here too for files with the same stat."""
         self._sights, self._readings = dict(other._sights), dict(other._readings)
+        self._claimed_ids = other._claimed_ids  # shared from now on: the same bytes claim the same id everywhere
+
+    def note_claimed_id(self, digest: Digest, claimed: str | None) -> None:
+        """Note the text of `id:` in the page whose bytes have this *digest*."""
+        if len(self._claimed_ids) >= _MAX_CLAIMED_IDS:
+            self._claimed_ids.clear()
+        self._claimed_ids[digest] = claimed or ""
+
+    def claimed_id(self, digest: Digest) -> str | None:
+        """The text of `id:` in the page with this *digest*, "" if it has none; None: it was not noted."""
+        return self._claimed_ids.get(digest)
 
     def summaries(self, stats: Mapping[str, Stat]) -> dict[str, PageSummary]:
         """The cards of existing pages, in the given order; a file is opened only if its stat changed."""

@@ -202,14 +202,18 @@ class Snapshot:
         In this order: the daemon's record of the unchanged file; the file's own `id:`; the record of the path; the
         record of the file at another path; the id that a new file at that path gets.
         """
-        records = self._cache.agreed.by_paths([card.path for card in cards])
+        return self.ids_at({card.path: card.claimed for card in cards})
+
+    def ids_at(self, claims: Mapping[str, str | None]) -> dict[str, EntryId]:
+        """As ids(), of existing pages and folders by path. claims: the texts of their `id:`, UUIDs or not."""
+        records = self._cache.agreed.by_paths([*claims])
         ids = dict[str, EntryId]()
-        for card in cards:
-            record = records.get(card.path)
-            claimed_id = None if record is not None and self._is_same(card.path, record) else parse_id(card.claimed)
+        for path, claim in claims.items():
+            record = records.get(path)
+            claimed_id = None if record is not None and self._is_same(path, record) else parse_id(claim)
             if (entry_id := claimed_id or (record.entry if record else None)) is not None:
-                ids[card.path] = entry_id
-        unknown = [card.path for card in cards if card.path not in ids]
+                ids[path] = entry_id
+        unknown = [path for path in claims if path not in ids]
         unknown_paths = dict.fromkeys(unknown) | self._stats_of(unknown)
         moved_ids = moved_entries(self._tree, self._cache.agreed, unknown_paths)
         return ids | {path: moved_ids.get(path) or id_of_path(self._cache.tenant, path) for path in unknown_paths}

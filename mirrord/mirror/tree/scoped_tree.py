@@ -17,7 +17,7 @@ from mirrord.domain.place import record_directory
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import OutOfScope
 from mirrord.mirror.tree.kernel import OpenDescriptor
-from mirrord.mirror.tree.tenant_tree import Layer, Stat, Tree
+from mirrord.mirror.tree.tenant_tree import Layer, Replaced, Stat, Tree
 from mirrord.mirror.tree.tree_layout import printable
 
 _MAX_REMEMBERED_PATHS = 65_536
@@ -159,6 +159,11 @@ class ScopedTree(Tree):
         """As in Tree. Raises OutOfScope for a path that may not be written."""
         self._check_writable(path)
         self._whole.claim_with_next_syncs(path, new_bytes)
+
+    def write_first_text(self, path: str, data: bytes, replaced: Replaced) -> bool:
+        """As in Tree. Raises OutOfScope for a path that may not be written."""
+        self._check_writable(path)
+        return self._whole.write_first_text(path, data, replaced)
 
     @contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:

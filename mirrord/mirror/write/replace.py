@@ -15,12 +15,12 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Refused, Stale
 from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.tenant_tree import Tree, check_entry
+from mirrord.mirror.tree.tenant_tree import Replaced, Tree, check_entry
 from mirrord.mirror.tree.tree_layout import parent_of, printable
 from mirrord.mirror.write import displaced_files, trash
 from mirrord.mirror.write.displaced_files import DisplacedSave, WriteTarget
 from mirrord.mirror.write.journal import Journal
-from mirrord.mirror.write.journal_labels import Label, label_of
+from mirrord.mirror.write.journal_labels import Label, label_of, new_name
 
 __all__ = [
     "AlsoSync",
@@ -102,13 +102,24 @@ def write(
         OSError: disk full, fsync failed and the like; the file in place is whole, old or new.
     """
     check_entry(path)
-    tree.claim_with_next_syncs(path, len(data))  # with the new text, and with its place
     label = Label(expected.entry, expected.digest, digest_of(data))
+    if _is_first_text(tree, path, data, expected, label):
+        with tree.syncing_notes() as notes:
+            kernel.fsync_all(*notes, *also_sync())
+        return Written(None)
+    tree.claim_with_next_syncs(path, len(data))  # with the new text, and with its place
     with tree.open_directory(parent_of(path)) as directory:
         place = WriteTarget(tree, path, directory, _name_of(path))
         if expected.digest is None:
             return _create(place, journal, label, data, also_sync)
         return _replace(place, journal, label, data, expected.stat, also_sync)
+
+
+def _is_first_text(tree: Tree, path: str, data: bytes, expected: ExpectedFile, label: Label) -> bool:
+    """Whether it is the first text that a draft has at *path*, which is there now: no program but this changes it."""
+    if tree.lower is None or expected.digest is None or expected.stat is None:
+        return False
+    return tree.write_first_text(path, data, Replaced(expected.digest, expected.stat, new_name("w", label)))
 
 
 def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, ours: Digest) -> bool:

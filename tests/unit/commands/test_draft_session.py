@@ -117,6 +117,7 @@ def test_a_line_that_a_power_cut_left_half_written_keeps_no_draft_from_being_app
     page(session.tree.root, "Page.md", "one\n")
     draft = draft_of(connection)
     edit_page(draft.session, "Page.md", EDIT)
+    edit_page(draft.session, "Page.md", [{"append": "More."}])
     leave_draft(connection)
     (file,) = (session.tree.root / draft.facts.directory / "tree" / EVENTS_FOLDER).iterdir()
     file.write_bytes(file.read_bytes() + b'{"event_id":"01a2\n')

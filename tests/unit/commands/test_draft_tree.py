@@ -19,6 +19,7 @@ from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, write_page
 from mirrord.commands.pages.restore_command import restore_page
 from mirrord.commands.pages.search_command import search_pages
+from mirrord.domain.entry import digest_of
 from mirrord.errors import DraftFull
 from mirrord.mirror.draft import draft_tree
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
@@ -40,6 +41,7 @@ PAGES = {
     "Archive/Old.md": "# Old\n",
 }
 ATTACHMENT = "Projects/assets/plan.png"
+INBOX = PAGES["Inbox.md"].encode()
 
 
 @contextmanager
@@ -201,21 +203,22 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return call_log
 
 
-def test_a_claim_is_written_after_its_copy_is_durable_and_durable_with_the_place_of_the_new_text(
+def test_a_claim_is_written_after_both_texts_are_durable_and_durable_before_the_answer(
     root: Path, lower: Tree, calls: list[tuple[str, str]]
 ) -> None:
-    if not lower.can_exchange:
-        pytest.skip("needs a kernel that exchanges names")
     with draft_over(root, lower) as draft:
-        edit_page(draft, "Archive/Old.md", [{"append": "More."}])  # begins the journal
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])  # begins the trash of the draft
         calls.clear()
         edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Perceive"}])
 
-    copied, claimed = calls.index(("fsync", "Inbox.md")), calls.index(("write", "manifest.jsonl"))
+    new, claimed = calls.index(("fsync", "Inbox.md")), calls.index(("write", "manifest.jsonl"))
+    (replaced,) = [
+        index for index, (call, name) in enumerate(calls) if call == "fsync" and f".{digest_of(INBOX).hex()}." in name
+    ]
+    places = [calls.index(("fsync", "trash")), calls.index(("fsync", FILES_NAME))]
     durable = calls.index(("fsync", "manifest.jsonl"))
-    placed = [name for name, _ in calls].index("exchange")
-    assert copied < claimed < placed < durable
-    assert calls.count(("fsync", "manifest.jsonl")) == 1
+    assert max(new, replaced, *places) < claimed < durable
+    assert [call for call, name in calls if name == "manifest.jsonl"] == ["write", "fsync"]
 
 
 def test_a_claim_of_a_write_that_failed_is_durable_before_the_next_change(

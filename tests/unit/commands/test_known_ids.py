@@ -1,12 +1,16 @@
 """Ids that tools show are those that the daemon gave, also of files that were moved since it looked."""
 
+import json
 from pathlib import Path
 
+from mirrord.commands.changes.apply_command import apply_changes
 from mirrord.commands.core.session import Session
+from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.commands.pages.page_listing import list_pages
 from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
+from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.mirror.mirror_state import State, cached_stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.research.segments import segment_records
@@ -14,6 +18,7 @@ from mirrord.research.segments.segment import Segment
 from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
 from mirrord.research.sources.source_kinds import number_of
 from tests.unit.commands.conftest import TENANT, page
+from tests.unit.commands.test_change_laws import draft_in
 
 
 def note(root: Path, path: str) -> EntryId:
@@ -48,6 +53,24 @@ def test_a_page_keeps_its_id_through_moves_and_writes_while_no_daemon_looks(root
     written = write_page(session, "A/Plan.md", "# Plan\n\nMore.\n")
     moved = move_page(session, "A/Plan.md", "B/Plan.md")
     assert [written.page_id, moved.page_id, read_page(session, "B/Plan.md").page_id] == [str(plan)] * 3
+
+
+def test_an_applied_page_has_the_id_that_its_file_in_the_tree_has_then(root: Path, session: Session) -> None:
+    drafted, later, unchanged = new_id(), new_id(), new_id()
+    page(root, "Plan.md", f"---\nid: {drafted}\n---\n# Plan\n\nOne.\n")
+    page(root, "Same.md", f"---\nid: {unchanged}\n---\nOne.\n")
+    page(root, "Bare.md", "One.\n")
+    with draft_in(session) as draft:
+        for path in ("Plan.md", "Same.md", "Bare.md"):
+            edit_page(draft.session, path, [{"find": "One.", "replace": "Two."}])
+        page(root, "Plan.md", f"---\nid: {later}\n---\n# Plan\n\nOne.\n")
+        recorded = note(root, "Bare.md")
+        apply_changes(session, draft.facts.id)
+
+    lines = b"".join(path.read_bytes() for path in (root / EVENTS_FOLDER).iterdir()).splitlines()
+    facts = [event["data"] for line in lines if (event := json.loads(line))["type"] == "PageWritten"]
+    expected_ids = {"Plan.md": str(later), "Same.md": str(unchanged), "Bare.md": str(recorded)}
+    assert {fact["path"]: fact["page_id"] for fact in facts} == expected_ids
 
 
 def test_a_source_keeps_its_id_and_segments_while_no_daemon_looks(root: Path, session: Session) -> None:
