@@ -24,7 +24,7 @@ from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.commands.pages.sync_status import why_halted
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
-from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId
 from mirrord.domain.review import ReviewChoice, choice_of
 from mirrord.domain.trust import Trust
 from mirrord.errors import Stale
@@ -178,7 +178,9 @@ class _Application(Plan[AppliedChanges]):
 
     def _file_changes(self, session: Session, ended: DraftFacts) -> FileChanges:
         tree = _tree_of(self.draft)
-        directories, trashed = directories_of_part(tree, self.part), draft_changes.own_trash(tree)
+        directories = directories_of_part(tree, self.part)
+        takes_away = directories.removed or any(settled.change.sort is ChangeSort.DELETED for settled in self.settled)
+        trashed = draft_changes.own_trash(tree) if takes_away else []
         removals = {
             settled.change.path: self._removal(settled, trashed)
             for settled in self.settled
@@ -295,21 +297,28 @@ def _entries_of(session: Session, draft: Session, settled_changes: Sequence[Sett
     """The entries of changed files by path in the draft; where the tree has the file, as the tree knows it."""
     in_tree = {settled.change.path: settled.change.source for settled in settled_changes if settled.change.source}
     new = {settled.change.path: settled.change.path for settled in settled_changes if not settled.change.source}
-    claims = {
-        settled.change.source: claim
+    digests = {
+        settled.change.source: settled.current
         for settled in settled_changes
-        if settled.change.source
-        and settled.current is not None
-        and (claim := session.catalogue.claimed_id(settled.current)) is not None
+        if settled.change.source and settled.current is not None
     }
-    return _entries_at(session.whole, in_tree, claims) | _entries_at(draft.whole, new, {})
+    claims = {
+        path: claim for path, digest in digests.items() if (claim := session.catalogue.claimed_id(digest)) is not None
+    }
+    return _entries_at(session.whole, in_tree, claims, digests) | _entries_at(draft.whole, new, {}, {})
 
 
-def _entries_at(session: Session, places: Mapping[str, str], claims: Mapping[str, str]) -> dict[str, EntryId]:
-    """The entries of the files at *places*, by the keys of these. claims: the `id:` of pages, as far as known."""
+def _entries_at(
+    session: Session, places: Mapping[str, str], claims: Mapping[str, str], digests: Mapping[str, Digest]
+) -> dict[str, EntryId]:
+    """
+    The entries of the files at *places*, by the keys of these.
+
+    claims: the `id:` of pages, as far as known. digests: of the files, as far as read.
+    """
     snapshot = session.catalogue.snapshot()
     cards = snapshot.exact_pages(place for place in places.values() if place not in claims)
-    ids = snapshot.ids_at({**claims, **{path: card.claimed for path, card in cards.items()}})
+    ids = snapshot.ids_at({**claims, **{path: card.claimed for path, card in cards.items()}}, digests)
     return {path: ids.get(place) or page_writes.id_of_file(session, place) for path, place in places.items()}
 
 

@@ -7,8 +7,9 @@ Every look goes to the disk; page_cache has the content that was read.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cached_property
+from types import MappingProxyType
 
-from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
 from mirrord.errors import Refused
 from mirrord.mirror.mirror_state import CachedStat
@@ -204,8 +205,14 @@ class Snapshot:
         """
         return self.ids_at({card.path: card.claimed for card in cards})
 
-    def ids_at(self, claims: Mapping[str, str | None]) -> dict[str, EntryId]:
-        """As ids(), of existing pages and folders by path. claims: the texts of their `id:`, UUIDs or not."""
+    def ids_at(
+        self, claims: Mapping[str, str | None], digests: Mapping[str, Digest] = MappingProxyType({})
+    ) -> dict[str, EntryId]:
+        """
+        As ids(), of existing pages and folders by path. claims: the texts of their `id:`, UUIDs or not.
+
+        digests: of files that the caller has just read; no directory is listed for these.
+        """
         records = self._cache.agreed.by_paths([*claims])
         ids = dict[str, EntryId]()
         for path, claim in claims.items():
@@ -214,8 +221,8 @@ class Snapshot:
             if (entry_id := claimed_id or (record.entry if record else None)) is not None:
                 ids[path] = entry_id
         unknown = [path for path in claims if path not in ids]
-        unknown_paths = dict.fromkeys(unknown) | self._stats_of(unknown)
-        moved_ids = moved_entries(self._tree, self._cache.agreed, unknown_paths)
+        unknown_paths = dict.fromkeys(unknown) | self._stats_of(path for path in unknown if path not in digests)
+        moved_ids = moved_entries(self._tree, self._cache.agreed, unknown_paths, digests)
         return ids | {path: moved_ids.get(path) or id_of_path(self._cache.tenant, path) for path in unknown_paths}
 
     def _is_same(self, path: str, record: CachedStat) -> bool:
