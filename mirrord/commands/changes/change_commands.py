@@ -119,7 +119,7 @@ def review_changes(
     with translating_errors(), draft_session.reading_draft(session, draft.facts) as (_, tree):
         changes = draft_session.changes_seen(session, tree)
         settlement = settle_changes(session, tree)
-        selected_changes = [change for change in changes if path is None or path in (change.path, change.source)]
+        selected_changes = changes if path is None else draft_session.changes_at(changes, path)
         if path is not None and not selected_changes:
             raise not_changed(path)
         question = f"review {draft.facts.id} {path}"

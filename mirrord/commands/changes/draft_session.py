@@ -3,7 +3,7 @@
 import os
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -21,6 +21,7 @@ from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.scoped_tree import tree_as_seen
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX
 from mirrord.mirror.write import trash
 from mirrord.mirror.write.change_recovery import remove_draft_files
 from mirrord.mirror.write.journal import Journal
@@ -113,6 +114,15 @@ def draft_tree_of(draft: Session) -> DraftTree:
 def changes_seen(session: Session, tree: DraftTree) -> list[DraftChange]:
     """The files that a draft changes, but for those that the session's scope hides: links in them followed a move."""
     return [change for change in draft_changes.changes_of(tree) if session.tree.shows(change.path)]
+
+
+def changes_at(changes: Sequence[DraftChange], path: str) -> list[DraftChange]:
+    """Those of the file at *path*, before or after its move; of a page by any path that other commands take for it."""
+    stem = path.removesuffix(SUFFIX)
+    for file in (path, f"{stem}/{INDEX_FILE}", f"{stem}{SUFFIX}"):
+        if found_changes := [change for change in changes if file in (change.path, change.source)]:
+            return found_changes
+    return []
 
 
 def find_draft(session: Session, change_set: str) -> DraftFacts:

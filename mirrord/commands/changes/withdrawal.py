@@ -23,7 +23,7 @@ def withdraw_file(session: Session, connection: ConnectionChanges, path: str) ->
     with session.whole.writing() as journal, draft.session.writing():
         tree = draft_session.draft_tree_of(draft.session)
         changes = draft_session.changes_seen(session, tree)
-        change = next((change for change in changes if path in (change.path, change.source)), None)
+        change = next(iter(draft_session.changes_at(changes, path)), None)
         if change is None:
             raise not_changed(path)
         _check_separable(tree, change)

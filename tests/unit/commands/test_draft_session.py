@@ -7,8 +7,9 @@ from uuid import UUID
 import pytest
 
 from mirrord.commands.changes.apply_command import apply_changes
-from mirrord.commands.changes.change_commands import begin_changes
+from mirrord.commands.changes.change_commands import begin_changes, review_changes
 from mirrord.commands.changes.draft_session import OpenDraft, current_draft, leave_draft
+from mirrord.commands.changes.withdrawal import withdraw_file
 from mirrord.commands.core.connection_changes import ConnectionChanges
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
@@ -127,3 +128,21 @@ def test_a_line_that_a_power_cut_left_half_written_keeps_no_draft_from_being_app
     facts = read_facts(session.tree, UUID(draft.facts.id))
     assert facts is not None
     assert facts.state == APPLIED
+
+
+@pytest.mark.parametrize("path", ["Folder/Page", "Folder/Page.md"])
+@pytest.mark.parametrize("file", ["Folder/Page.md", "Folder/Page/_index.md"])
+def test_a_change_is_reviewed_and_taken_out_by_the_path_that_other_tools_take(
+    session: Session, connection: ConnectionChanges, file: str, path: str
+) -> None:
+    page(session.tree.root, file, "one\n")
+    page(session.tree.root, "Other.md", "one\n")
+    draft = draft_of(connection)
+    for name in ("Other", path):
+        edit_page(draft.session, name, EDIT)
+
+    assert [change.path for change in review_changes(session, connection, path).changes] == [file]
+    assert withdraw_file(session, connection, path).pages == 1
+    with pytest.raises(Failed, match="does not change"):
+        review_changes(session, connection, path)
+    assert [change.path for change in review_changes(session, connection).changes] == ["Other.md"]
