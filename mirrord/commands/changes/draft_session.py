@@ -128,10 +128,13 @@ def changes_at(changes: Sequence[DraftChange], path: str) -> list[DraftChange]:
 def find_draft(session: Session, change_set: str) -> DraftFacts:
     """The draft with this id, or the only one whose id begins so. Raises Failed for unknown and foreign ones alike."""
     own_drafts = [facts for facts in own_drafts_of(session) if facts.id.startswith(change_set.lower())]
-    if not change_set or len(own_drafts) != 1:
-        sentence = f"You have no change set {change_set[:_MAX_QUOTED_CHARACTERS]!r}."
-        raise Failed("CHANGES_NOT_FOUND", "not_found", sentence, _LIST_CHANGES)
-    return own_drafts[0]
+    if change_set and len(own_drafts) == 1:
+        return own_drafts[0]
+    quoted = repr(change_set[:_MAX_QUOTED_CHARACTERS])
+    if change_set and own_drafts:  # ids begin with their time
+        sentence = f"{len(own_drafts)} of your change sets begin with {quoted}."
+        raise Failed("CHANGES_NOT_FOUND", "not_found", sentence, f"Give more of the id. {_LIST_CHANGES}")
+    raise Failed("CHANGES_NOT_FOUND", "not_found", f"You have no change set {quoted}.", _LIST_CHANGES)
 
 
 def is_plain(text: str, *, max_characters: int, controls: str = "") -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from mirrord.commands.changes.apply_command import apply_changes
 from mirrord.commands.changes.change_commands import begin_changes, review_changes
-from mirrord.commands.changes.draft_session import OpenDraft, current_draft, leave_draft
+from mirrord.commands.changes.draft_session import OpenDraft, begin_draft, current_draft, find_draft, leave_draft
 from mirrord.commands.changes.withdrawal import withdraw_file
 from mirrord.commands.core.connection_changes import ConnectionChanges
 from mirrord.commands.core.failure import Failed
@@ -146,3 +146,15 @@ def test_a_change_is_reviewed_and_taken_out_by_the_path_that_other_tools_take(
     with pytest.raises(Failed, match="does not change"):
         review_changes(session, connection, path)
     assert [change.path for change in review_changes(session, connection).changes] == ["Other.md"]
+
+
+def test_the_beginning_of_an_id_that_several_change_sets_have_is_not_said_to_be_unknown(session: Session) -> None:
+    drafts = [begin_draft(session, title, "local", None) for title in ("One", "Two")]
+    for draft in drafts:
+        draft.close()
+
+    with pytest.raises(Failed, match="2 of your change sets begin with '0'"):
+        find_draft(session, "0")
+    with pytest.raises(Failed, match="You have no change set 'zzz'"):
+        find_draft(session, "zzz")
+    assert find_draft(session, drafts[0].facts.id).title == "One"
