@@ -18,7 +18,8 @@ from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
 from mirrord.mirror.draft.first_texts import write_first_text
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
-from mirrord.mirror.tree.tenant_tree import Layer, Replaced, Tree
+from mirrord.mirror.tree.replaced_file import Replaced
+from mirrord.mirror.tree.tenant_tree import Layer, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
 from mirrord.mirror.write.tree_locks import WRITE_LOCK
@@ -72,7 +73,11 @@ class DraftTree(Tree):
         self._claim_paths([path], new_bytes)
 
     def write_first_text(self, path: str, data: bytes, replaced: Replaced) -> bool:
-        """As in Tree. Reads go to the tree until the text is durable."""
+        """
+        As in Tree, durably but for its claim, which the next syncing_notes() make certain; until then reads go below.
+
+        Raises Stale if the tree has another file there than *replaced*, and as claim().
+        """
         if self.is_claimed(path):
             return False
         if self.manifest.has_unwritten_claims:  # of a write that failed

@@ -8,7 +8,8 @@ from mirrord.errors import Stale
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind
 from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor
-from mirrord.mirror.tree.tenant_tree import Replaced, Tree
+from mirrord.mirror.tree.replaced_file import Replaced
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import parent_of, printable
 from mirrord.mirror.write.journal import PRIVATE_MODE, TRASH_PATH
 
@@ -29,15 +30,15 @@ def write_first_text(
             directory = opened.enter_context(upper.open_directory(parent_of(path)))
         except FileNotFoundError:
             raise Stale(f"{printable(path)!r} is no longer there.") from None
-        kept, stat = contained_files.read(old, path, MAX_FILE_BYTES)
-        if digest_of(kept) != replaced.digest:
+        old_data, stat = contained_files.read(old, path, MAX_FILE_BYTES)
+        if digest_of(old_data) != replaced.digest:
             raise Stale(f"{printable(path)!r} was saved meanwhile.")
         trash, undone = opened.enter_context(_open_trash(upper)), opened.enter_context(ExitStack())
         name = path.rpartition("/")[2]
         with suppress(FileNotFoundError):
             kernel.unlink(directory, name)  # of a text that nothing was recorded of
         descriptors = []
-        for place, file_name, content in ((trash, replaced.name, kept), (directory, name, data)):
+        for place, file_name, content in ((trash, replaced.name, old_data), (directory, name, data)):
             descriptors.append(opened.enter_context(OpenDescriptor(kernel.create(place, file_name, 0o600))))
             undone.callback(kernel.unlink, place, file_name)
             kernel.write(descriptors[-1], content)

@@ -17,7 +17,8 @@ from mirrord.domain.place import record_directory
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import OutOfScope
 from mirrord.mirror.tree.kernel import OpenDescriptor
-from mirrord.mirror.tree.tenant_tree import Layer, Replaced, Stat, Tree
+from mirrord.mirror.tree.replaced_file import Replaced
+from mirrord.mirror.tree.tenant_tree import Layer, Stat, Tree
 from mirrord.mirror.tree.tree_layout import printable
 
 _MAX_REMEMBERED_PATHS = 65_536

@@ -14,9 +14,10 @@ from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.file_access import make_directory
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
+from mirrord.mirror.tree.replaced_file import Replaced
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
-__all__ = ["Layer", "Replaced", "Stat", "Tree", "check_entry"]
+__all__ = ["Layer", "Stat", "Tree", "check_entry"]
 
 
 class Layer(NamedTuple):
@@ -24,16 +25,6 @@ class Layer(NamedTuple):
 
     tree: "Tree"
     hidden: Set[str]
-
-
-class Replaced(NamedTuple):
-    """
-    The file that a draft's first text stands for. digest, stat: as the caller read it. name: in the draft's trash.
-    """
-
-    digest: Digest
-    stat: Stat
-    name: str
 
 
 class Tree:
@@ -230,12 +221,7 @@ class Tree:
         """As claim(), but for certain only after two syncing_notes(): before the change, and before it is reported."""
 
     def write_first_text(self, path: str, data: bytes, replaced: Replaced) -> bool:
-        """
-        Of a draft: make *data* its first text at *path*, durably, where it has none; certain after syncing_notes().
-
-        False, and nothing was done: the draft has the path already, or this is no draft. Raises Stale if the tree has
-        another file there than *replaced*, and as claim().
-        """
+        """Of a draft: make *data* its first text at *path*. False: it has one, or this is no draft."""
         return False
 
     @contextlib.contextmanager

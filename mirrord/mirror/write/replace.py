@@ -15,7 +15,8 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Refused, Stale
 from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.tenant_tree import Replaced, Tree, check_entry
+from mirrord.mirror.tree.replaced_file import Replaced
+from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import parent_of, printable
 from mirrord.mirror.write import displaced_files, trash
 from mirrord.mirror.write.displaced_files import DisplacedSave, WriteTarget

@@ -17,7 +17,7 @@ from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import stat_of
-from mirrord.mirror.tree.tenant_tree import Replaced
+from mirrord.mirror.tree.replaced_file import Replaced
 from tests.unit.commands.conftest import page
 from tests.unit.commands.test_change_laws import draft_in, pages, session_in
 from tests.unit.kills import killed_at
@@ -50,12 +50,12 @@ def test_a_first_text_has_the_access_of_the_file_it_stands_for(root: Path, sessi
 
 def test_a_page_that_was_saved_since_it_was_read_gets_no_first_text(root: Path, session: Session) -> None:
     page(root, "Plan.md", OLD)
-    seen = stat_of((root / "Plan.md").stat())
+    stat = stat_of((root / "Plan.md").stat())
     page(root, "Plan.md", f"{OLD}By a person.\n")
     with draft_in(session) as draft:
         tree = draft_session.draft_tree_of(draft.session)
         with pytest.raises(Stale):
-            tree.write_first_text("Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), seen, "kept"))
+            tree.write_first_text("Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept"))
 
         assert not tree.is_claimed("Plan.md")
         assert tree.read("Plan.md", 1 << 20)[0].decode() == f"{OLD}By a person.\n"
@@ -65,12 +65,12 @@ def test_a_page_that_was_saved_since_it_was_read_gets_no_first_text(root: Path, 
 
 def test_a_page_that_is_gone_since_it_was_read_gets_no_first_text(root: Path, session: Session) -> None:
     page(root, "Folder/Plan.md", OLD)
-    seen = stat_of((root / "Folder/Plan.md").stat())
+    stat = stat_of((root / "Folder/Plan.md").stat())
     shutil.rmtree(root / "Folder")
     with draft_in(session) as draft:
         tree = draft_session.draft_tree_of(draft.session)
         with pytest.raises(Stale):
-            tree.write_first_text("Folder/Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), seen, "kept"))
+            tree.write_first_text("Folder/Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept"))
 
         assert tree.stat("Folder/Plan.md") is None
         assert draft_changes.changes_of(tree) == []
