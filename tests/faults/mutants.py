@@ -279,6 +279,13 @@ MUTANTS = (
         "tests/unit/codec/test_structural_edits.py",
     ),
     Mutant(
+        "rows that differ in their alignment alone make tables differ",
+        "markdown/schema/block.py",
+        "fingerprint(_without_alignment(normalize(row)))",
+        "fingerprint(normalize(row))",
+        "tests/unit/codec/test_block_meanings.py",
+    ),
+    Mutant(
         "rows whose normal forms are known lose the alignment of their columns",
         "markdown/schema/block.py",
         'result["content"] = align_rows(content) if node["type"] == "table" else content',

@@ -23,6 +23,7 @@ from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_items
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
+from mirrord.markdown.read.row_reparse import find_changed_rows, read_changed_rows
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
 
 _FAR_REACHING = re.compile(  # comments, formulas, which end in other blocks and items, definitions, toggles
@@ -85,7 +86,7 @@ def read_after_edit(
     if len(body) > MAX_PAGE_CHARACTERS or before.opaque or CONSTRUCTS[before.surroundings.dialect]:
         return None
     head, tail = _common_ends(before.body, body)
-    if (reading := _read_within_list(before, body, (head, tail), parsed_texts)) is not None:
+    if (reading := _read_within_block(before, body, (head, tail), parsed_texts)) is not None:
         return reading
     first = _first_block_to_parse(before, head)
     kept_from = bisect_left(
@@ -120,25 +121,30 @@ def read_after_edit(
     )
 
 
-def _read_within_list(
+def _read_within_block(
     before: Reading, body: str, ends: tuple[int, int], parsed_texts: Mapping[str, list[Token]]
 ) -> Reading | None:
-    """As read_after_edit() where only items of one list may have changed, with the lengths of the unchanged *ends*."""
+    """As read_after_edit() where only parts of one list or table may have changed; *ends*: lengths of what did not."""
     page, (head, tail) = before.outline, ends
     index = bisect_right(before.spans, head, key=lambda span: span[0]) - 1
     if page is None or index < 0 or len(before.body) - tail > before.spans[index][1]:
         return None
     node = before.blocks[index].nodes[0]
     items = find_changed_items(page, index, node, head, tail)
-    if items is None:
+    rows = find_changed_rows(page, index, node, head, tail)
+    parts = items or rows
+    if parts is None:
         return None
     shift = len(body) - len(before.body)
-    changed_text = body[items.start : items.end + shift]
-    if _reaches_far(before, index, before.body[items.start : items.end], changed_text):
+    changed_text = body[parts.start : parts.end + shift]
+    if _reaches_far(before, index, before.body[parts.start : parts.end], changed_text):
         return None
-    now = outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts)
+    now = outline_of((rows.head if rows else "") + changed_text, before.surroundings, parsed_texts=parsed_texts)
     spare = before.spare - now.steps_used + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER
-    new_node = read_changed_items(page, index, node, items, now)
+    if rows:
+        new_node = read_changed_rows(node, rows, now)
+    else:
+        new_node = read_changed_items(page, index, node, items, now) if items else None
     if new_node is None or spare < 0:
         return None
     (start, end), below = before.spans[index], before.spans[index + 1 :]

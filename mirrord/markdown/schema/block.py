@@ -177,11 +177,11 @@ def differ_in_parts(node: Node, other: Node) -> bool:
 
     That is: all parts are equal but one, which differs in meaning; or both are lists, whose items normal forms neither
     drop nor join, with different numbers of items or a first pair of items that differs in meaning; or both are tables
-    with different numbers of rows, or of cells in a row. The normal forms of the other parts, most of a long list, are
-    not needed.
+    with different numbers of rows, or of cells in a row, or a first pair of rows that differs in more than alignment,
+    which may be that of the column. The normal forms of the other parts, most of a long list, are not needed.
     """
     if node["type"] == "table":
-        return has_other_parts(node, other)
+        return has_other_parts(node, other) or _has_other_row(node, other)
     mine, theirs = children_of(node), children_of(other)
     if node["type"] != other["type"] or node["type"] not in _PLAIN_HOLDERS:
         return False
@@ -212,6 +212,23 @@ def has_other_parts(node: Node, other: Node) -> bool:
     if len(mine) != len(theirs) or node["type"] != "table":
         return len(mine) != len(theirs)
     return list(map(_count_cells, mine)) != list(map(_count_cells, theirs))
+
+
+def _has_other_row(node: Node, other: Node) -> bool:
+    """Whether the first rows that are not equal have cells that differ in more than their alignment."""
+    if not (_is_grid(node) and _is_grid(other)):
+        return False
+    pairs = zip(node["content"], other["content"], strict=False)
+    changed = next((pair for pair in pairs if _without_ids(pair[0]) != _without_ids(pair[1])), ())
+    return len({fingerprint(_without_alignment(normalize(row))) for row in changed}) > 1
+
+
+def _without_alignment(row: Node) -> Node:
+    cells: list[Node] = [
+        {**cell, "attrs": {name: value for name, value in (cell.get("attrs") or {}).items() if name != "align"}}
+        for cell in row.get("content") or ()
+    ]
+    return {**row, "content": cells}
 
 
 def _is_grid(node: Node) -> bool:

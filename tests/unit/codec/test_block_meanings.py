@@ -55,6 +55,25 @@ def test_tables_with_other_rows_or_columns_differ_and_share_the_normal_forms_of_
     assert Block((old,)).means_same_as(Block((with_id(old, "1"),)))
 
 
+def test_a_table_with_another_word_differs_without_the_normal_forms_of_its_other_rows() -> None:
+    old, new = (read_document(f"| a |\n|:-:|\n| {word} |\n| d |\n")["content"][0] for word in "bc")
+    before, after = Block((old,)), Block((new,))
+
+    assert differ_in_parts(old, new)
+    assert not before.means_same_as(after)
+    assert (before.normal_form, after.normal_form) == (normalize(old), normalize(new))
+
+
+@pytest.mark.parametrize("align", [None, "left"])
+def test_tables_whose_rows_differ_in_alignment_alone_are_compared_as_a_whole(align: str | None) -> None:
+    old = read_document("| a |\n|:-:|\n| b |\n")["content"][0]
+    new = deepcopy(old)
+    new["content"][1]["content"][0]["attrs"] = {"align": align} if align else {}
+
+    assert not differ_in_parts(old, new)
+    assert Block((old,)).means_same_as(Block((new,))) == (fingerprint(normalize(old)) == fingerprint(normalize(new)))
+
+
 def test_lists_that_differ_in_their_spelling_alone_mean_the_same() -> None:
     old = read_document(LIST)["content"][0]
     new = deepcopy(old)

@@ -100,6 +100,49 @@ def test_of_a_long_list_only_the_items_beside_an_edit_are_read_again() -> None:
     same(after, after.body)
 
 
+_row = st.one_of(
+    st.lists(st.one_of(fragments, st.sampled_from(["a", "`b|c`", "\\|", "", " ", "**d**"])), max_size=4).map(
+        lambda cells: f"| {' | '.join(cells)} |\n"
+    ),
+    st.sampled_from(
+        [*(line + "\n" for line in _LINES), "a | b\n", "    | c |\n", "\n", "---\n", "|---|---|\n", "| a |\r\n"]
+    ),
+)
+_rows = st.lists(_row, max_size=5).map("".join)
+_TABLE = "| one | two |\n| :-: | --- |\n| three | four |\n"
+
+
+@given(_rows, _rows, _rows, _rows, st.sampled_from(["", _PLAIN]))
+@settings(max_examples=400)
+@example("", "| c | d |\n", "| e | f |\n", "# c\n", _PLAIN)
+@example("| a |\n", "| c | d |\n", "| e | f |\n", "| c | d | e |\n| c\n", "")
+@example("| a |\n", "| c | d |\n", "| e | f |\n", "\n|---|---|\n", "")
+@example("| a |\n", "| c | d |\n", "| e | f |\n", "<div>\n", _PLAIN)
+def test_an_edit_in_a_table_is_read_as_the_whole_page_is(above: str, old: str, below: str, new: str, tail: str) -> None:
+    check(tail + _TABLE + above + old + below + "\n" + tail, tail + _TABLE + above + new + below + "\n" + tail)
+
+
+def test_of_a_long_table_only_the_rows_beside_an_edit_are_read_again() -> None:
+    rows = [f"| row {number} | *x* |\n" for number in range(50)]
+    before = read_whole(_PLAIN + _TABLE + "".join(rows))
+    after = read_after_edit(before, _PLAIN + _TABLE + "".join([*rows[:20], "| other |\n", *rows[21:]]))
+
+    assert after is not None
+    old, new = (reading.blocks[-1].nodes[0]["content"] for reading in (before, after))
+    assert [number for number in range(52) if old[number] is not new[number]] == [22]
+    same(after, after.body)
+
+
+def test_a_table_that_may_reach_the_limit_of_cells_is_read_as_a_whole() -> None:
+    wide = f"|{' a |' * 100}\n|{'---|' * 100}\n"
+    rows = [f"|{' b |' * 100}\n" for _ in range(520)]
+    before = read_whole(wide + "".join(rows))
+
+    assert not before.opaque
+    assert read_after_edit(before, wide + "".join([*rows[:20], "| other |\n", *rows[21:]])) is not None
+    check(before.body, wide + "".join([*rows[:20], "| other |\n", *rows[21:]]))
+
+
 def _edited(body: str, chance: random.Random) -> str:
     """*body* after something people, editors or machines do to a line."""
     written = body.splitlines(keepends=True) or [""]
