@@ -202,6 +202,9 @@ class Intake:
     async def _carry_deletions(self, vanished: list[BoundEntry]) -> None:
         """Delete the pages of *vanished* rows; none, if a page that stays would be deleted with them."""
         if self.needed.isdisjoint(bound.entry for bound in vanished):
+            doomed = [bound.entry for bound in vanished if self._loses_page(bound)]
+            if doomed:  # before any of them is deleted, which takes along what is below it
+                await bound_pages.lift_unbound_pages(self.connection, self.binding, doomed)
             for bound in vanished:
                 await self._carry_deletion(bound)
             return
@@ -211,9 +214,14 @@ class Intake:
             name = page.name if page is not None else None
             self.problems.append(Problem(name or bound.external_id, ROW, sentence, bound.entry))
 
+    def _loses_page(self, bound: BoundEntry) -> bool:
+        """Whether the page of a row that vanished is to be deleted."""
+        page = self.state.pages.get(bound.entry)
+        return page is not None and not page.is_deleted and decide_row(bound, None, page) is Act.DELETE
+
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)
-        if decide_row(bound, None, page) is Act.DELETE and page is not None:
+        if page is not None and self._loses_page(bound):
             if await bound_pages.delete_page(self.connection, page.entry, page.version) is None:
                 page = await self._load_page(page.entry)
                 if page is not None and not page.is_deleted:  # else the deletion of its parent took it along

@@ -35,8 +35,8 @@ class NewPages:
     The pages of new rows in one pass.
 
     inserted: ids of rows with a page now. Rows without a faithful text, those in a statement that Postgres refuses, a
-    few that link to pages, and all rows below them are not among them: they are for their caller to carry over one by
-    one.
+    few that link to pages, those with a page of an earlier binding, and all rows below them are not among them: they
+    are for their caller to carry over one by one.
     """
 
     connection: Connection

@@ -102,6 +102,8 @@ class PageCreation:
         links = PageLinks(self.connection, self.binding, self.source.mapping)
         titled, spelled = await links.new_form(with_title(page.text or "", page.name or ""), page.entry, page.parent)
         row = await self._app.revive(str(page.entry)) if self._has_same_ids else None
+        if row is not None:  # the app may have rows below it, with pages that came to the top when it was deleted
+            self.later |= await self.source.load_children(self.connection, [row.external_id])
         if row is None:
             above = await self._id_above(page)
             titled = await self._make_room(titled, above)

@@ -373,10 +373,18 @@ class TwoWayIntake(Intake):
         self.added |= creation.created
         self.later |= creation.later
 
+    def _waits(self, bound: BoundEntry) -> bool:
+        """Whether the page of a row that vanished is looked at later."""
+        page = self.state.pages.get(bound.entry)
+        return bound.external_id in self.later or decide_two_way(bound, None, page) is TwoWayAct.WAIT
+
+    def _loses_page(self, bound: BoundEntry) -> bool:
+        return not self._waits(bound) and Intake._loses_page(self, bound)
+
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)
         act = decide_two_way(bound, None, page)
-        if act is TwoWayAct.WAIT or bound.external_id in self.later:
+        if self._waits(bound):
             self._keep_parent(page)
             return
         await Intake._carry_deletion(self, bound)

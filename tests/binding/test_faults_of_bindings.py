@@ -278,6 +278,35 @@ def test_a_page_that_cannot_be_carried_over_is_not_deleted_with_its_parent(bound
     eventually(lambda: not bound.status()["problems"], "the problems are over")
 
 
+def test_a_page_of_ones_own_comes_to_the_top_when_the_app_deletes_the_page_above(bound: BoundWorld) -> None:
+    for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+        bound.app.create(title)
+    above = bound.app.create("Above", "Of the app.")
+    parent = bound.app.create("Parent", "Of the app, too.", parent=above)
+    bound.await_text("Above/Parent.md", "Of the app, too.")
+    for path in ("Above/Parent/Mine.md", "Above/Parent/Box/Inside.md"):
+        bound.mirrord.file(path).parent.mkdir(parents=True, exist_ok=True)
+        bound.mirrord.file(path).write_text("My own words.\n")
+    bound.mirrord.flush()
+    with bound.app.connection.transaction():
+        bound.app.delete(above)
+        bound.app.delete(parent)
+    bound.await_text("Mine.md", "My own words.")
+    bound.await_text("Box/Inside.md", "My own words.")
+    bound.await_absence("Above/Parent.md")
+    bound.await_absence("Above.md")
+
+
+def test_a_new_row_is_below_a_page_that_an_earlier_binding_made(bound: BoundWorld) -> None:
+    parent = bound.app.create("Parent", "P.")
+    bound.await_text("Parent.md", "P.")
+    bound.await_rest()
+    bound.bind("drop", "kb")
+    bound.app.create("Child", "C.", parent=parent)
+    bound.bind("add", str(bound.mapping))
+    bound.await_text("Parent/Child.md", "C.")
+
+
 def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
     bound.await_text("Page.md", "Before.")

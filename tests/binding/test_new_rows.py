@@ -168,3 +168,18 @@ def test_a_file_that_comes_back_has_its_row_again(world: BoundWorld) -> None:
     world.await_body(page, "Old, again.")
     world.await_rest()
     assert world.status()["problems"] == []
+
+
+def test_a_file_that_comes_back_has_the_pages_below_its_row_again(creating: BoundWorld) -> None:
+    for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+        creating.app.create(title)
+    parent = creating.app.create("Parent", "P.")
+    creating.app.create("Child", "C.", parent=parent)
+    creating.await_text("Parent/Child.md", "C.")
+    text = creating.await_text("Parent.md", "P.")
+    creating.app.delete(parent)
+    creating.await_absence("Parent.md")
+    creating.await_text("Child.md", "C.")
+    creating.mirrord.file("Parent.md").write_text(text.replace("P.", "P again."))
+    creating.await_text("Parent/Child.md", "C.")
+    assert creating.app.page(parent)["deleted_at"] is None

@@ -25,7 +25,7 @@ def main() -> int:
     alone = (
         options.seed is not None
         and options.seconds is None
-        and options.campaign in ("machine", "planner", "race", "processes")
+        and options.campaign in ("machine", "binding", "planner", "race", "processes")
     )
     options.seconds = options.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))

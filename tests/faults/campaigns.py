@@ -14,6 +14,7 @@ import psycopg
 from mirrord.errors import MirrordError
 from mirrord.mirror.process_setup import prepare_process
 from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, processes, race, syscalls
+from tests.faults.bound.bound_history import bound_history, play_bound
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
 from tests.faults.proxy import Proxy
@@ -139,6 +140,35 @@ def _lived_again(run: Run, seed: int) -> list[str]:
     """A daemon that is late twice is stuck."""
     try:
         return _lived(run, seed, f"machine-{seed}-again")
+    except Late as late:
+        return [f"STUCK {late}"]
+
+
+def play_binding(run: Run) -> Outcome:
+    """Random histories of an app with bound tables."""
+    outcome = Outcome()
+    for seed in run.seeds():
+        replay, name = f"CAMPAIGN=binding SEED={seed}", f"binding-{seed}"
+        try:
+            violations = find_broken(partial(_played_bound, run, seed, name))
+        except Late as late:
+            outcome.repeated.append((replay, str(late)))
+            violations = find_broken(partial(_played_bound_again, run, seed))
+        outcome.take(replay, violations)
+    return outcome
+
+
+def _played_bound(run: Run, seed: int, name: str) -> list[str]:
+    lines: list[str] = []
+    violations = play_bound(run.cluster, run.directory / name, name, bound_history(seed), lines.append)
+    if violations:
+        print(*lines, sep="\n")
+    return violations
+
+
+def _played_bound_again(run: Run, seed: int) -> list[str]:
+    try:
+        return _played_bound(run, seed, f"binding-{seed}-again")
     except Late as late:
         return [f"STUCK {late}"]
 
@@ -289,7 +319,8 @@ def play_mutants(run: Run) -> Outcome:
 
 
 CAMPAIGNS: dict[str, tuple[float, Campaign]] = {  # by name: the share of the time that it gets
-    "machine": (0.4, play_machine),
+    "machine": (0.3, play_machine),
+    "binding": (0.1, play_binding),
     "syscalls": (0.3, play_syscalls),
     "changes": (0.05, play_changes),
     "cuts": (0.1, play_cuts),

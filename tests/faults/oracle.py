@@ -93,6 +93,12 @@ def violations(world: World, ledger: Ledger, versions_per_edit: int = VERSIONS_P
     ]
 
 
+def find_common_violations(world: World, ledger: Ledger) -> list[str]:
+    """What holds of every tenant at rest: nothing is lost, both trees equal the rows, and no daemon failed."""
+    sentences = [f"ROWS {sentence}" for (sentence,) in load(world, _ORPHANS)]
+    return [*_lost(world, ledger), *_divergence(world), *sentences, *_untidy_files(world), *_log(world)]
+
+
 def restlessness(world: World) -> list[str]:
     """Restart both daemons: what they write then, though nobody changed anything."""
     before = _picture(world)
@@ -111,7 +117,7 @@ def _changed(before: dict[str, object], after: dict[str, object]) -> list[str]:
 
 def _picture(world: World) -> dict[str, object]:
     """Every version, and the inode of every file: a file written anew has another one."""
-    entries: dict[str, object] = {str(entry): version for entry, *version in _rows(world, _ENTRIES)}
+    entries: dict[str, object] = {str(entry): version for entry, *version in load(world, _ENTRIES)}
     for mirror in world.mirrors:
         for path, file in visible(mirror).items():
             entries[f"{mirror.directory.name}:{path}"] = (file.stat().st_ino, file.stat().st_mtime_ns)
@@ -140,7 +146,7 @@ def _divergence(world: World) -> Iterator[str]:
     for mirror in world.mirrors:
         for path, verdict in _checked(world, mirror):
             yield f"UNEQUAL {mirror.directory.name}: `check` says {verdict} of {path}"
-        for row in _rows(world, _UNEQUAL_BASES, root=str(mirror.root)):
+        for row in load(world, _UNEQUAL_BASES, root=str(mirror.root)):
             yield f"UNEQUAL {mirror.directory.name}: base and row of {row}"
         trees.append({path: file.read_bytes() for path, file in visible(mirror).items()} | _folders(mirror))
     for path in sorted(set().union(*trees)):
@@ -179,7 +185,7 @@ def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
 
 def _twice(world: World, ledger: Ledger) -> Iterator[str]:
     pages = defaultdict(list)
-    for name, markdown in _rows(world, _LIVING_TEXTS):
+    for name, markdown in load(world, _LIVING_TEXTS):
         for token in tokens_in(str(markdown)):
             pages[token].append(name)
     for token, names in pages.items():
@@ -188,27 +194,35 @@ def _twice(world: World, ledger: Ledger) -> Iterator[str]:
 
 
 def _untidy(world: World) -> Iterator[str]:
-    for (sentence,) in _rows(world, _ORPHANS):
+    for (sentence,) in load(world, _ORPHANS):
         yield f"ROWS {sentence}"
-    for (sentence,) in _rows(world, _TROUBLES):
+    for (sentence,) in load(world, _TROUBLES):
         yield f"TROUBLE {sentence}"
+    yield from _untidy_files(world)
+
+
+def _untidy_files(world: World) -> Iterator[str]:
     if digest_of_tree(world.sentinel) != world.outside:
         yield "OUTSIDE a directory beside the root was touched"
     for mirror in world.mirrors:
-        for leftover in (mirror.root / ".mirrord" / "tmp" / "daemon").glob("*"):
-            if _waits_for_its_row(world, leftover.name):
-                continue
+        for leftover in leftovers(world, mirror):
             yield f"LEFTOVER {mirror.directory.name}: {leftover.name} waits in the journal"
+
+
+def leftovers(world: World, mirror: Quick) -> list[Path]:
+    """What waits in the journal of a daemon, but for copies that wait for their rows."""
+    journal = mirror.root / ".mirrord" / "tmp" / "daemon"
+    return [path for path in journal.glob("*") if not _waits_for_its_row(world, path.name)]
 
 
 def _waits_for_its_row(world: World, name: str) -> bool:
     """Whether it is the copy of a command's text whose page has no row, or a folder's; it is kept for an hour."""
     label = label_of(name) if name.startswith(COPY_PREFIX) else None
-    return label is not None and not _rows(world, _ROW, entry=label.entry)
+    return label is not None and not load(world, _ROW, entry=label.entry)
 
 
 def _busy(world: World, ledger: Ledger, versions_per_edit: int) -> Iterator[str]:
-    versions = int(str(_rows(world, _VERSIONS)[0][0]))
+    versions = int(str(load(world, _VERSIONS)[0][0]))
     if versions > versions_per_edit * max(1, ledger.edits):
         yield f"BUSY {ledger.edits} edits made {versions} versions"
 
@@ -223,6 +237,7 @@ def _log(world: World) -> Iterator[str]:
                 break
 
 
-def _rows(world: World, query: str, **values: object) -> list[tuple[object, ...]]:
+def load(world: World, query: str, **values: object) -> list[tuple[object, ...]]:
+    """The rows of a query about the tenant `t`."""
     with world.cluster.administered() as connection:
         return connection.execute(query.encode(), {"t": world.tenant, **values}).fetchall()

@@ -1,12 +1,17 @@
 """A few seconds of every campaign of `make fault`, with fixed seeds."""
 
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults import canaries, coverage, cuts, machine, race, syscalls
+from tests.faults.bound.bound_history import begin_history, bound_history, play_bound, settle_sides
+from tests.faults.bound.bound_oracle import bound_violations
+from tests.faults.bound.bound_world import BoundLedger, BoundWorld
+from tests.faults.bound.shapes import NOTES
 from tests.faults.campaigns import Outcome, find_broken
 from tests.faults.injection import Point, missing
 from tests.faults.mutants import QUICK, Mutant, is_caught
@@ -30,6 +35,18 @@ def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Clust
     history = machine.history(seed, length=12)
     lines: list[str] = []
     violations = machine.play(own_cluster, tmp_path / "run", f"history-{seed}", history, lines.append)
+
+    assert violations == [], "\n".join(lines)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", [1, 6])  # of each kind of app one
+def test_a_bound_app_its_pages_and_their_files_agree_after_whatever_happened(
+    own_cluster: Cluster, tmp_path: Path, seed: int
+) -> None:
+    history = bound_history(seed, length=12)
+    lines: list[str] = []
+    violations = play_bound(own_cluster, tmp_path / "run", f"bound-{seed}", history, lines.append)
 
     assert violations == [], "\n".join(lines)
 
@@ -93,6 +110,37 @@ def test_the_oracles_see_what_is_wrong(own_cluster: Cluster, tmp_path: Path) -> 
 @pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: str(mutant.name))
 def test_an_engine_without_a_guard_is_caught(mutant: Mutant) -> None:
     assert is_caught(mutant) is None
+
+
+@pytest.mark.timeout(300)
+def test_the_oracle_of_bound_apps_sees_what_is_wrong(own_cluster: Cluster, tmp_path: Path) -> None:
+    world, ledger = BoundWorld(own_cluster, tmp_path / "run", "bound-canary", NOTES), BoundLedger()
+    try:
+        begin_history(world, ledger, first_rows=3)
+        settle_sides(world, ledger)
+        assert bound_violations(world, ledger) == []
+        for mirror in world.mirrors:
+            mirror.end(signal.SIGTERM)
+        twice, changed, unseen = sorted(world.rows())[:3]
+        token, undone = ledger.token(), ledger.token()
+        ledger.undone.add(undone)
+        ledger.wrote(token, "never")
+        for key, word in ((twice, "Qz0001 Qz0001"), (changed, undone)):
+            world.write(NOTES.replace, f"{word}\n", key)
+        world.write("DELETE FROM {s}.note WHERE id::text = %s", unseen)
+        sentences = "\n".join(bound_violations(world, ledger))
+    finally:
+        world.close()
+
+    for sentence in (
+        f"LOST {token}",
+        f"NOT LIVING {token}",
+        "TWICE Qz0001",
+        f"GHOST {undone}",
+        f"UNEQUAL the text of {changed}",
+        f"{unseen} has no row and no problem",
+    ):
+        assert sentence in sentences, f"{sentence!r} is not among\n{sentences}"
 
 
 def test_the_table_knows_every_row_of_the_tables() -> None:

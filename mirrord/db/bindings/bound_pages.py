@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId
@@ -166,6 +167,24 @@ async def delete_page(connection: Connection, entry: EntryId, version: int) -> i
         )
     row = await cursor.fetchone()
     return int(row[0]) if row else None
+
+
+_LIFT = """
+UPDATE mirrord.page AS p SET parent_id = NULL
+ WHERE p.parent_id = ANY (%(entries)s) AND p.deleted_at IS NULL AND p.id <> ALL (%(bound)s)"""
+
+
+async def lift_unbound_pages(connection: Connection, binding: BindingRow, entries: Collection[EntryId]) -> None:
+    """Move what is directly below *entries* and no page of *binding* to the top."""
+    cursor = await connection.execute(
+        "SELECT entry_id FROM mirrord.binding_entry AS e JOIN mirrord.page AS p "
+        "ON (p.tenant_id, p.id) = (e.tenant_id, e.entry_id) "
+        "WHERE e.tenant_id = %s AND e.binding_id = %s AND p.parent_id = ANY (%s)",
+        (binding.tenant, binding.id, list(entries)),
+    )
+    bound = [entry for (entry,) in await cursor.fetchall()]
+    async with acting_as(connection, APP_ROLE):
+        await connection.execute(_LIFT, {"entries": list(entries), "bound": bound})
 
 
 async def check_now(connection: Connection) -> None:
