@@ -245,12 +245,13 @@ async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPa
     return await cursor.fetchone() is not None
 
 
-async def store_acknowledged_rounds(database: Database, lease: Lease, acks: int) -> bool:
+async def store_acknowledged_rounds(database: Database, tenant: TenantId, lease: Lease, acks: int) -> bool:
     """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
     async with database.autocommit() as connection:
         cursor = await connection.execute(
-            "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > statement_timestamp() "
-            "RETURNING id",
-            (acks, lease.mirror, lease.token),
+            # With the tenant a cluster asks one node; without, all, and commits in two phases.
+            "UPDATE mirrord.mirror SET acks = %s WHERE tenant_id = %s AND id = %s AND token = %s "
+            "AND expires_at > statement_timestamp() RETURNING id",
+            (acks, tenant, lease.mirror, lease.token),
         )
         return await cursor.fetchone() is not None

@@ -139,7 +139,7 @@ class Handshake:
         ack = _Ack(facts.acks + 1, facts.seq, facts.epoch, facts.newest)
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
         if await asyncio.to_thread(self._store_ack, ack):
-            await mirror_leases.store_acknowledged_rounds(sides.database, sides.lease, ack.acks)
+            await mirror_leases.store_acknowledged_rounds(sides.database, sides.tenant, sides.lease, ack.acks)
         self.is_owed = False
 
     async def prepare(self, connection: Connection) -> None:

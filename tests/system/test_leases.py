@@ -302,6 +302,18 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
 
 
+async def test_a_round_is_acknowledged_in_the_row_of_its_own_tenant_only(
+    engine: Engine, app_connection: Connection
+) -> None:
+    sides, rounds = engine.sides, "SELECT acks FROM mirrord.mirror"
+    before = value(app_connection, rounds)
+    stranger = TenantId(new_id())
+    assert not await mirror_leases.store_acknowledged_rounds(sides.database, stranger, sides.fence, before + 1)
+    assert value(app_connection, rounds) == before
+    assert await mirror_leases.store_acknowledged_rounds(sides.database, sides.tenant, sides.fence, before + 1)
+    assert value(app_connection, rounds) == before + 1
+
+
 async def test_a_renewal_of_several_leases_gives_each_row_its_own_news(fresh_dsn: str) -> None:
     async with Database(fresh_dsn, size=2) as database:
         tenant = await ensure_tenant(database, "several")
