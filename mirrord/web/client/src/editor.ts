@@ -23,6 +23,7 @@ import { toolbar } from './menus/toolbar'
 import { showUnresolved } from './links/unresolved'
 import { choosing } from './pasting/uploads'
 import { looks } from './views/looks'
+import { layOut } from './views/sight'
 import { CLASH, EDITOR } from './words'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
@@ -31,7 +32,7 @@ export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolv
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
-  const surface = element('div', { class: 'surface opening' })
+  const surface = element('div', { class: 'surface' })
   const notice = element('p', { class: 'notice', role: 'status' })
   const tell = (sentence: string) => notice.replaceChildren(sentence)
   const look = looks(options)
@@ -62,7 +63,8 @@ export function mount(host: HTMLElement, options: Options): Editor {
   new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   host.classList.add('mirrord-editor')
   host.replaceChildren(...(options.readonly ? [surface] : [bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap)]))
-  requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
+  const sight = layOut(tiptap.view, surface, options.isFar ?? false)
+  tiptap.on('destroy', () => sight.abort())
   return living(tiptap, saving, options, host, kept !== null)
 }
 
@@ -164,8 +166,13 @@ function merged(tiptap: TipTap, base: Block[], page: Page): void {
   tiptap.view.dispatch(transaction)
 }
 
+const dress = new WeakMap<Document, CSSStyleSheet>()
+
+/** Gives *page* the styles of the editor, once: each sheet is looked through for every element. */
 function dressed(page: Document): void {
+  if (dress.has(page)) return
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(styles)
+  dress.set(page, sheet)
   page.adoptedStyleSheets = [...page.adoptedStyleSheets, sheet]
 }

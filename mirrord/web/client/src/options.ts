@@ -42,6 +42,8 @@ export interface Options {
   kept?: string | null
   /** Whether the page is only shown. */
   readonly?: boolean
+  /** Whether a place far down is shown first. */
+  isFar?: boolean
   /** Rejects if the server is out of reach. */
   save(content: Content, version: number): Promise<Saved>
   upload(file: File): Promise<{ src: string }>

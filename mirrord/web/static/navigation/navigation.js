@@ -38,12 +38,10 @@ export async function openView(address, isReturn = false) {
 
 async function exchange(next, address, isReturn) {
   delete document.body.dataset.ready;
+  if (!isReturn) rememberScroll(); // before the text ends: without it the window is at the top
   ending?.abort();
   module?.stop?.();
-  if (!isReturn) {
-    rememberScroll();
-    history.pushState({}, "", address);
-  }
+  if (!isReturn) history.pushState({}, "", address);
   document.getElementById("main").replaceWith(document.adoptNode(next.getElementById("main")));
   document.title = next.title;
   window.dispatchEvent(new CustomEvent("view:shown"));

@@ -41,6 +41,7 @@ function options() {
     page: shown.page,
     readonly: isReader,
     kept: shown.draft.stored?.text ?? null,
+    isFar: Boolean(history.state?.scroll || location.hash),
     save: saveOf(id),
     upload: uploadOf(id),
     convert: async (markdown) => (await change("POST", "document", { markdown })).content,

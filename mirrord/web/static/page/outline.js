@@ -12,7 +12,8 @@ export function followHeadings(signal) {
   listed = null;
   const seen = new MutationObserver(() => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => signal.aborted || show(), QUIET_MS);
+    if (listed === null && shown.place.querySelector(".prose")) show(); // before the first frame: beside a list the text is narrower
+    else waiting = setTimeout(() => signal.aborted || show(), QUIET_MS);
   });
   seen.observe(shown.place, { childList: true, subtree: true, characterData: true });
   signal.addEventListener("abort", () => seen.disconnect());
