@@ -148,8 +148,8 @@ EDITS_OF_EACH_KIND: Sequence[Edit] = (save_file, replace_file, update_row, updat
     [
         pytest.param(save_file, "write_save", 162, 40, id="save in place"),
         pytest.param(replace_file, "write_save", 159, 40, id="save by rename"),
-        pytest.param(update_row, "write_files", 242, 58, id="row"),
-        pytest.param(update_document, "write_files", 440, 96, id="document"),
+        pytest.param(update_row, "write_files", 246, 58, id="row"),
+        pytest.param(update_document, "write_files", 460, 96, id="document"),
     ],
 )
 def test_an_edit_of_a_known_page_runs_through_few_functions(
