@@ -7,7 +7,6 @@ and do not hold up others.
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,19 +19,15 @@ from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.sync import deletions
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
-from mirrord.sync.decisions.guard import (
+from mirrord.sync.decisions.guard import Alarm, check_all, check_emptied, weigh_deletions
+from mirrord.sync.decisions.move_history import (
     MAX_OWN_MOVES,
     NOTHING_SHOWN,
-    Alarm,
     Direction,
+    MoveHistories,
     MoveHistory,
     PlannedMove,
     ShownState,
-    add_move,
-    check_all,
-    check_emptied,
-    weigh_deletions,
-    without_last_move,
 )
 from mirrord.sync.decisions.tree_history import Rewind, rewind_sentence
 from mirrord.sync.deletions import GatheredDeletions, find_segments_deleted_with_page
@@ -209,7 +204,6 @@ def reverse_losses(decisions: Iterable[Decision]) -> list[Decision]:
 
 
 ANSWER_SECONDS = 5.0  # at most, until mirrord sees a trigger's write in its own transaction
-MAX_FOLLOWED = 10_000  # entries; beyond that only those that moved last
 _CONFLICT_MOVES = frozenset({Move.MERGE, Move.SIBLING})
 _PLACE_WAYS = {PlaceMove.TO_ROW: Direction.TO_ROW, PlaceMove.TO_FILE: Direction.TO_FILE}
 
@@ -219,19 +213,16 @@ class Restraint:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._courses: OrderedDict[EntryId, MoveHistory] = OrderedDict()
+        self._histories = MoveHistories()
 
     def release(self) -> list[EntryId]:
         """Let stopped entries try again; returns them."""
-        stopped = [entry for entry, course in self._courses.items() if course.is_stopped]
-        self._courses.clear()
-        return stopped
+        return self._histories.forget_all()
 
     def discount(self, decisions: Iterable[Decision]) -> None:
         """Do not count the last moves of *decisions*: something was in their way, so they changed nothing."""
-        for entry in (decision.state.entry for decision in decisions):
-            if (course := self._courses.get(entry)) is not None and not course.is_stopped:
-                self._courses[entry] = without_last_move(course)
+        for decision in decisions:
+            self._histories.discount_last_move(decision.state.entry)
 
     async def restrain(self, decisions: Sequence[Decision], troubles: list[Problem]) -> list[Decision]:
         """*decisions*, but nothing for stopped entries; each of these is added to *troubles*."""
@@ -243,15 +234,13 @@ class Restraint:
         if turn is None:
             self._forget_at_rest(decision)
             return decision
-        before = self._courses.pop(entry, MoveHistory())
-        course = self._courses[entry] = add_move(before, turn)
-        if len(self._courses) > MAX_FOLLOWED:
-            self._courses.popitem(last=False)
+        was_stopped = self._is_stopped(entry)
+        course = self._histories.add(entry, turn)
         if not course.is_stopped:
             return decision
         problem = _problem_of(decision, course)
         troubles.append(problem)
-        if not before.is_stopped:
+        if not was_stopped:
             log.warning("entry_stopped", extra={"tenant": self._sides.name, "path": problem.path})
         return Decision(decision.state, Step.NOTHING, decision.move, decision.place)
 
@@ -259,11 +248,10 @@ class Restraint:
         """Forget the course of a stopped entry whose sides became equal, and of any entry that will be deleted."""
         is_equal = decision.step is Step.NOTHING and decision.move is Move.NOTHING
         if decision.step is Step.DELETE or (is_equal and self._is_stopped(decision.state.entry)):
-            self._courses.pop(decision.state.entry, None)
+            self._histories.forget(decision.state.entry)
 
     def _is_stopped(self, entry: EntryId) -> bool:
-        course = self._courses.get(entry)
-        return course is not None and course.is_stopped
+        return self._histories.history_of(entry).is_stopped
 
     async def _turns_of(self, decisions: Sequence[Decision]) -> dict[EntryId, PlannedMove]:
         """The turns that count. Rendering comes later, so of stopped entries the texts to be rendered are read here."""
@@ -283,7 +271,7 @@ class Restraint:
 
     def _may_be_ours(self, entry: EntryId, turn: PlannedMove) -> bool:
         """Whether a trigger may have written the row's version in the transaction of the last move."""
-        course = self._courses.get(entry, MoveHistory())
+        course = self._histories.history_of(entry)
         if not course.moves or turn.way is Direction.TO_ROW:
             return False
         last = course.moves[-1]

@@ -1,22 +1,28 @@
 """What an entry does by itself is bounded, and what others do is never counted."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import cycle, islice
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import Digest, Place, digest_of
-from mirrord.sync.decisions.guard import (
+from mirrord.domain.entry import Digest, EntryId, Place, digest_of
+from mirrord.sync.decisions.move_history import (
+    MAX_FOLLOWED,
     MAX_LISTED_MOVES,
     MAX_OWN_MOVES,
     WINDOW_SECONDS,
     Direction,
+    MoveHistories,
     MoveHistory,
     PlannedMove,
     ShownState,
     add_move,
     is_caused_by_others,
+    is_over,
+    without_last_move,
 )
 
 HERE = Place(None, "Page")
@@ -141,3 +147,52 @@ def test_a_new_text_of_the_file_is_never_counted(acts: list[tuple[Direction, boo
         course = add_move(course, turn(way, 1000 + number, number % 2, version=number, foreign=foreign))
         assert course.own_move_times == ()
         assert not course.is_stopped
+
+
+STOPPED_ENTRY = EntryId(UUID(int=0))
+
+
+@given(
+    st.lists(st.tuples(WAYS, SIDES, SIDES, st.floats(0, WINDOW_SECONDS / 2), st.booleans()), max_size=60), SIDES, SIDES
+)
+def test_a_history_that_is_over_judges_the_next_move_as_none_would(
+    acts: list[tuple[Direction, int, int, float, bool]], file: int, row: int
+) -> None:
+    at, course = 0.0, MoveHistory()
+    for way, file_text, row_text, pause, is_discounted in acts:
+        at += pause
+        course = add_move(course, turn(way, file_text, row_text, at=at))
+        if is_discounted and not course.is_stopped:
+            course = without_last_move(course)
+    rested_at = at + WINDOW_SECONDS + 1
+    next_move = turn(Direction.TO_ROW, file, row, at=rested_at)
+    assert is_over(course, rested_at) is not course.is_stopped
+    if is_over(course, rested_at):
+        assert replace(add_move(course, next_move), moves=(next_move,)) == add_move(MoveHistory(), next_move)
+
+
+def test_histories_that_are_over_are_forgotten_while_others_move() -> None:
+    histories = MoveHistories()
+    for number in range(1000):
+        histories.add(EntryId(UUID(int=number)), turn(Direction.TO_ROW, number, 0, at=number))
+    assert len(histories) <= WINDOW_SECONDS + 1
+
+
+def test_a_stopped_entry_is_remembered_while_others_move() -> None:
+    histories = MoveHistories()
+    for planned in ping_pong():
+        histories.add(STOPPED_ENTRY, planned)
+    assert histories.history_of(STOPPED_ENTRY).is_stopped
+    for number in range(1000):
+        histories.add(EntryId(UUID(int=10 + number)), turn(Direction.TO_ROW, number, 0, at=1000.0 + number))
+    assert histories.history_of(STOPPED_ENTRY).is_stopped
+    assert len(histories) <= WINDOW_SECONDS + 2
+    assert histories.forget_all() == [STOPPED_ENTRY]
+
+
+def test_no_more_histories_are_remembered_than_the_limit() -> None:
+    histories = MoveHistories()
+    for number in range(MAX_FOLLOWED + 10):
+        histories.add(EntryId(UUID(int=number)), turn(Direction.TO_ROW, number, 0))
+    assert len(histories) == MAX_FOLLOWED
+    assert not histories.history_of(EntryId(UUID(int=0))).moves

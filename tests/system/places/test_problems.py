@@ -6,7 +6,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.decisions.guard import MAX_OWN_MOVES
+from mirrord.sync.decisions.move_history import MAX_OWN_MOVES
 from tests.support.entries import change, delete
 from tests.support.mirrors import Mirror
 
