@@ -30,9 +30,10 @@ def render_units(layout: Layout) -> dict[str, str]:
     command = " ".join(_quote(word, command=True) for word in layout.program)
     parts = {"command": command, "target": target, "places": _place_settings(layout), "kept": KEPT_BACKUPS}
     parts["backup"] = _quote(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
-    writable = {name: [layout.backup] if name in (SERVICE, BACKUP) and layout.backup else [] for name in _UNITS}
+    writable = {SERVICE: f"-{layout.backup}", BACKUP: layout.backup} if layout.backup else {}
     return {
-        name: text.format(**parts, sandbox=_sandbox_settings(layout, writable[name])) for name, text in _UNITS.items()
+        name: text.format(**parts, sandbox=_sandbox_settings(layout, writable.get(name)))
+        for name, text in _UNITS.items()
     }
 
 
@@ -44,16 +45,17 @@ def _place_settings(layout: Layout) -> str:
     return f"{user}{_DIRECTORIES}Environment={data}\nEnvironment={mirror}\n{backup}"
 
 
-def _sandbox_settings(layout: Layout, writable: list[str]) -> str:
+def _sandbox_settings(layout: Layout, writable: str | None) -> str:
     """
     The settings of the sandbox. User services cannot use mount namespaces; only system-call filters apply to them.
 
-    written: additional directories that the unit writes.
+    writable: one more directory that the unit writes; with "-" before it the unit also starts while that is missing.
     """
     if not layout.is_system:
         return _FILTERS
-    directories = [path for path in (layout.mirror, layout.data, *writable) if path is not None]
-    homes = "read-only" if any(path.startswith(_HOME_PREFIXES) for path in (*directories, *layout.program)) else "yes"
+    directories = [path for path in (layout.mirror, layout.data, writable) if path is not None]
+    places = [path.removeprefix("-") for path in (*directories, *layout.program)]
+    homes = "read-only" if any(path.startswith(_HOME_PREFIXES) for path in places) else "yes"
     writable_lines = "".join(f"ReadWritePaths={_quote(path)}\n" for path in directories)
     return f"{_NAMESPACES}ProtectHome={homes}\n{writable_lines}{_FILTERS}"
 

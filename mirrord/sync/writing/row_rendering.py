@@ -174,13 +174,19 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
 
 async def _derive_loaded(connection: Connection, sides: Sides, page: PageRow) -> _Derived:
     """Derive text and document of *page*; in one turn of a thread, unless earlier texts have to be loaded first."""
-    if page.content is None and len((page.markdown or "").encode()) <= MAX_LOOP_BYTES:  # a thread's turn takes longer
+    if is_derived_on_loop(page):
         return _derive(page, NO_DOCUMENTS, (), sides.content_loss)
     derived = await asyncio.to_thread(_derive_at_once, page, sides.content_loss)
     if derived is None:
         former = await derived_rows.load_former_texts(connection, sides.tenant, page)
         derived = await asyncio.to_thread(_derive_with_former, page, former, sides.content_loss)
     return derived
+
+
+def is_derived_on_loop(page: PageRow) -> bool:
+    """Whether so little is to be done for *page* that a thread's turn takes longer; all tenants wait for the loop."""
+    texts = (page.markdown, page.frontmatter, page.title, page.icon, page.position)
+    return page.content is None and sum(len((text or "").encode()) for text in texts) <= MAX_LOOP_BYTES
 
 
 async def _load_former(connection: Connection, sides: Sides, page: PageRow) -> list[str]:

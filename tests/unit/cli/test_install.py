@@ -57,12 +57,20 @@ def test_backups_go_where_the_operator_says_at_night_and_from_the_console(into: 
     install(into, "--system", "--backup", "/srv/of many $ nights")
     text = (into / BACKUP).read_text(encoding="utf-8")
     assert ' backup create "/srv/of many $$ nights" --keep 14 --wait 3600\n' in text
-    for unit, is_writer in ((BACKUP, True), (SERVICE, True), (CHECK, False)):
+    for unit, writable in ((BACKUP, "/srv/of many $ nights"), (SERVICE, "-/srv/of many $ nights"), (CHECK, None)):
         text = (into / unit).read_text(encoding="utf-8")
-        assert ('ReadWritePaths="/srv/of many $ nights"\n' in text) == is_writer
+        lines = [line for line in text.splitlines() if line.startswith("ReadWritePaths=") and "nights" in line]
+        assert lines == ([f'ReadWritePaths="{writable}"'] if writable else [])
         assert 'Environment="MIRRORD_BACKUP=/srv/of many $ nights"\n' in text
     listed = next_commands(Layout(True, backup="/srv/backup"))
     assert "install -d -o mirrord -g mirrord -m 0750 /var/lib/mirrord '/srv/backup'" in listed
+
+
+def test_a_daemon_starts_while_the_disk_of_its_backups_is_away(into: Path) -> None:
+    install(into, "--system", "--backup", "/home/ada/backup")
+    text = (into / SERVICE).read_text(encoding="utf-8")
+    assert "ReadWritePaths=-/home/ada/backup\n" in text
+    assert "ProtectHome=read-only\n" in text
 
 
 def test_units_that_nobody_changed_are_renewed(into: Path) -> None:
