@@ -205,6 +205,7 @@ class Intake:
             doomed = [bound.entry for bound in vanished if self._loses_page(bound)]
             if doomed:  # before any of them is deleted, which takes along what is below it
                 await bound_pages.lift_unbound_pages(self.connection, self.binding, doomed)
+                await bound_pages.lift_attachments(self.connection, self.binding, doomed)
             for bound in vanished:
                 await self._carry_deletion(bound)
             return

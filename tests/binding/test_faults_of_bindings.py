@@ -297,6 +297,28 @@ def test_a_page_of_ones_own_comes_to_the_top_when_the_app_deletes_the_page_above
     bound.await_absence("Above.md")
 
 
+def test_files_of_ones_own_come_to_the_top_with_the_pages_that_show_them(bound: BoundWorld) -> None:
+    for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+        bound.app.create(title)
+    above = bound.app.create("Above", "Of the app.")
+    bound.await_text("Above.md", "Of the app.")
+    bound.mirrord.file("Above/assets").mkdir(parents=True)
+    for name in ("Plan", "Loose", "Shown"):
+        bound.mirrord.file(f"Above/assets/{name}.png").write_bytes(name.encode())
+    bound.mirrord.file("Above/Mine.md").write_text("My own words. ![](assets/Plan.png)\n")
+    bound.mirrord.flush()
+    picture = {"type": "image", "attrs": {"src": "Above/assets/Shown.png"}}
+    bound.app.save_document(above, {"type": "doc", "content": [{"type": "paragraph", "content": [picture]}]})
+    bound.await_text("Above.md", "![](Above/assets/Shown.png)")
+    bound.mirrord.flush()
+    bound.app.delete(above)
+    bound.await_text("Mine.md", "![](assets/Plan.png)")
+    bound.await_absence("Above.md")
+    eventually(lambda: not bound.mirrord.file("Above").exists(), "all files have left the directory")
+    files = bound.mirrord.file("assets")
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == {"Plan.png": b"Plan", "Loose.png": b"Loose"}
+
+
 def test_a_new_row_is_below_a_page_that_an_earlier_binding_made(bound: BoundWorld) -> None:
     parent = bound.app.create("Parent", "P.")
     bound.await_text("Parent.md", "P.")

@@ -187,6 +187,22 @@ async def lift_unbound_pages(connection: Connection, binding: BindingRow, entrie
         await connection.execute(_LIFT, {"entries": list(entries), "bound": bound})
 
 
+# The app has no attachments: those below its pages are of people. What only pages show that go, goes with them.
+_LIFT_ATTACHMENTS = """
+UPDATE mirrord.attachment AS a SET parent_id = NULL, name_key = NULL
+ WHERE a.tenant_id = %(tenant)s AND a.parent_id = ANY (%(entries)s) AND a.deleted_at IS NULL
+   AND (NOT EXISTS (SELECT FROM mirrord.page_link AS l WHERE (l.tenant_id, l.target_id) = (a.tenant_id, a.id))
+        OR EXISTS (SELECT FROM mirrord.page_link AS l
+                     JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (l.tenant_id, l.source_id)
+                    WHERE (l.tenant_id, l.target_id) = (a.tenant_id, a.id)
+                      AND p.deleted_at IS NULL AND p.id <> ALL (%(entries)s)))"""
+
+
+async def lift_attachments(connection: Connection, binding: BindingRow, entries: Collection[EntryId]) -> None:
+    """Move the attachments directly below *entries* to the top, but for those that only *entries* show."""
+    await connection.execute(_LIFT_ATTACHMENTS, {"tenant": binding.tenant, "entries": list(entries)})
+
+
 async def check_now(connection: Connection) -> None:
     """Make the checks that Postgres would make at the end of the transaction."""
     await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
