@@ -11,16 +11,19 @@ export const Below = Extension.create({
     return { ArrowDown: () => isAtEnd(this.editor.state, this.editor.view) && begin(this.editor.view) }
   },
   addProseMirrorPlugins() {
-    let pressed: MouseEvent | null = null // a drag that begins below the last block selects, as elsewhere
-    const mousedown = (_: EditorView, event: MouseEvent) => {
-      pressed = event
+    let pressed: { x: number; y: number; isBelow: boolean } | null = null
+    // a drag that begins below the last block selects, as elsewhere
+    const isClickBelow = ({ clientX, clientY }: MouseEvent) =>
+      pressed !== null && pressed.isBelow && Math.hypot(clientX - pressed.x, clientY - pressed.y) <= STILL
+    const mousedown = (view: EditorView, event: MouseEvent) => {
+      pressed = { x: event.clientX, y: event.clientY, isBelow: isBelow(view, event) }
+      // the press may show the fields of the last block below the mouse: then the click is none of the text
+      const release = (up: MouseEvent) => !view.dom.contains(up.target as Node) && isClickBelow(up) && begin(view)
+      if (pressed.isBelow) view.dom.ownerDocument.addEventListener('mouseup', release, { once: true })
     }
-    const click = (view: EditorView, event: MouseEvent) => {
-      const isDragged = !pressed || Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > STILL
-      return !isDragged && isBelow(view, event) && begin(view)
-    }
+    const click = (view: EditorView, event: MouseEvent) => isClickBelow(event) && begin(view)
     // the editor would select a last block that has no text, and typing would replace it
-    const handleClick = (view: EditorView, _: number, event: MouseEvent) => isBelow(view, event)
+    const handleClick = (_view: EditorView, _: number, event: MouseEvent) => isClickBelow(event)
     return [new Plugin({ props: { handleClick, handleDOMEvents: { mousedown, click } } })]
   },
 })
