@@ -221,6 +221,24 @@ def test_engine_processes_share_the_tenants_of_a_cluster(citus: CitusCluster, tm
         assert page.markdown == "of two processes\n"
 
 
+def test_a_tree_that_becomes_a_vault_of_obsidian_is_synced_on(citus: CitusCluster, tmp_path: Path) -> None:
+    """Links have other meanings then: they are looked up again before the dialect is stored."""
+    citus.create_database("vaults")
+    links = "SELECT count(*) FROM mirrord.page_link WHERE tenant_id = %s AND NOT due"
+    with ClusterMirrord(tmp_path, citus, "vaults") as mirrord:
+        mirrord.up()
+        save(mirrord.file("Linking.md"), "To [[Linked]].\n")
+        eventually(lambda: value(mirrord.app, links, mirrord.tenant_id), "the link in its row")
+        assert mirrord.stop() == 0
+        mirrord.file(".obsidian").mkdir()
+        mirrord.up()
+        dialect = value(mirrord.app, "SELECT dialect FROM mirrord.tenant WHERE id = %s", mirrord.tenant_id)
+        assert dialect == "obsidian"
+        save(mirrord.file("Linked.md"), "in a vault\n")
+        page = eventually(lambda: mirrord.page("Linked.md"), "a row of the file")
+        assert page.markdown == "in a vault\n"
+
+
 def test_the_doctor_finds_nothing_wrong(mirrord: ClusterMirrord) -> None:
     checkup = mirrord.run("doctor")
     assert checkup.returncode == 0, checkup.stdout + checkup.stderr

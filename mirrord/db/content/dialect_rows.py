@@ -55,10 +55,11 @@ async def forget_documents(connection: Connection, tenant: TenantId) -> bool:
     return await cursor.fetchone() is not None  # a cursor knows no count of rows before its answer is fetched
 
 
+# A batch is joined: a cluster takes no row of columns beside IN.
 _MAKE_DUE_SQL = """
-UPDATE mirrord.page_link SET due = true
- WHERE tenant_id = %s AND (source_id, number) IN (
-    SELECT source_id, number FROM mirrord.page_link WHERE tenant_id = %s AND NOT due LIMIT %s)
+UPDATE mirrord.page_link AS l SET due = true
+  FROM (SELECT tenant_id, source_id, number FROM mirrord.page_link WHERE tenant_id = %s AND NOT due LIMIT %s) AS batch
+ WHERE l.tenant_id = %s AND (l.tenant_id, l.source_id, l.number) = (batch.tenant_id, batch.source_id, batch.number)
 RETURNING 1"""
 _FOLLOW_AGAIN_SQL = """
 UPDATE mirrord.link_cursor SET seq = 0, entry_id = '00000000-0000-0000-0000-000000000000' WHERE tenant_id = %s"""
@@ -70,7 +71,7 @@ async def forget_meanings(connection: Connection, tenant: TenantId) -> bool:
 
     Returns whether there were any.
     """
-    cursor = await connection.execute(_MAKE_DUE_SQL, (tenant, tenant, BATCH_LINKS))
+    cursor = await connection.execute(_MAKE_DUE_SQL, (tenant, BATCH_LINKS, tenant))
     if await cursor.fetchone() is not None:
         return True
     await connection.execute(_FOLLOW_AGAIN_SQL, (tenant,))
