@@ -5,8 +5,10 @@ It follows CommonMark 0.29, whose punctuation has no currency signs, and never p
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from html import escape
+from html.parser import HTMLParser
 
 from cmarkgfm.cmark import Options, markdown_to_html_with_extensions
 
@@ -15,7 +17,7 @@ Html = Callable[[str], str]
 _EXTENSIONS = ("table", "strikethrough", "autolink", "tagfilter", "tasklist")
 _SEPARATOR = "<!-- -->\n"  # shows nothing
 _BREAK = re.compile(r"<br ?/?>\n?")
-_IMAGE_END = re.compile(r"(<img [^<>]*?) ?/>")
+_IMAGE = re.compile(r"<img [^<>]*>")
 _BOX = re.compile(r'(<input type="checkbox"[^>]*/>) \n<p>')
 _TAG = re.compile(r"(</?(?:li|p|ul|ol|pre|blockquote|h[1-6]|table|div)(?:\s[^>]*)?>|<hr />)")
 
@@ -50,10 +52,29 @@ def plain(html: str) -> str:
     """
     *html* without the comment that keeps two lists apart, and with all line breaks written alike.
 
-    An image without a description is written alike, too: a tag need not have an empty one, and Markdown always has.
+    Images are written alike, too: the attributes of a tag have no order, and quotes only where they are needed. An
+    empty description is left out, which a tag need not have, and Markdown always has.
     """
-    without_alt = html.replace(_SEPARATOR, "").replace(' alt=""', "")
-    return _BREAK.sub("<br />", _IMAGE_END.sub(r"\1 />", without_alt))
+    return _BREAK.sub("<br />", _IMAGE.sub(_plain_image, html.replace(_SEPARATOR, "")))
+
+
+def _plain_image(tag: re.Match[str]) -> str:
+    reader = _ImageReader()
+    reader.feed(tag[0])
+    attributes = sorted((name, value) for name, value in reader.attributes if (name, value) != ("alt", ""))
+    return f"<img {' '.join(f'{name}={escape(value)!r}' for name, value in attributes)} />"
+
+
+class _ImageReader(HTMLParser):
+    """The attributes of a tag."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attributes: Sequence[tuple[str, str]] = ()
+
+    def handle_starttag(self, _tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        """Also of a tag that ends with a slash."""
+        self.attributes = [(name, value or "") for name, value in attrs]
 
 
 def loose(html: str) -> str:

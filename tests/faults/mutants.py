@@ -190,9 +190,30 @@ MUTANTS = (
     Mutant(
         "a pair of tags in or around a link is a second link",
         "markdown/inline/html_tags.py",
-        "if token.type in _LINKING_TOKENS or links or level < 0:",
-        "if level < 0:",
+        "if token.type in _LINKING_TOKENS or links:",
+        "if False:",
         "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "a changed word may be markup for other parsers",
+        "markdown/inline/inline_splice.py",
+        "and not _is_text_change(source, result)",
+        "and False",
+        "tests/unit/codec/test_text_splice.py",
+    ),
+    Mutant(
+        "a link behind the end of any tag is none",
+        "markdown/inline/html_tags.py",
+        "index - 1 not in self._anchor_ends",
+        "index - 1 not in self.closing",
+        "tests/unit/codec/test_anchors.py",
+    ),
+    Mutant(
+        "a break with marks that the normal form drops is not located",
+        "markdown/inline/source_map.py",
+        "(key[0] == normal_key[0] == _BREAK and normal_key[1] < key[1])",
+        "False",
+        "tests/unit/codec/test_text_splice.py",
     ),
     Mutant(
         "a pair of tags counts across other tags",

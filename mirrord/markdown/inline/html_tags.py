@@ -72,6 +72,7 @@ class TagIndex:
         self.closing: set[int] = set()
         self.atoms: dict[int, Node] = {}
         self.atom_ends: set[int] = set()  # closing tags of atoms
+        self._anchor_ends: set[int] = set()
         self._read_tags(tokens)
         self._read_anchors(tokens)
 
@@ -103,12 +104,14 @@ class TagIndex:
         for index, token in enumerate(tokens):
             level += token.nesting + (index in self.opening) - (index in self.closing)
             links += token.nesting if token.type in ("link_open", "link_close") else 0
-            if token.type in _LINKING_TOKENS or links or level < 0:
+            if level < 0:
+                opening = None
+            if token.type in _LINKING_TOKENS or links:
                 opening = None
             elif token.type != "html_inline":
                 content += _is_something(token)
             elif begins_anchor(token.content):
-                is_apart = not index or (tokens[index - 1].type != "link_close" and index - 1 not in self.closing)
+                is_apart = not index or (tokens[index - 1].type != "link_close" and index - 1 not in self._anchor_ends)
                 opening = index if is_apart else None
                 level, content = 0, 0
             elif ends_anchor(token.content):
@@ -121,6 +124,7 @@ class TagIndex:
         if mark := link_of_tag(tokens[opening].content):
             self.opening[opening] = mark
             self.closing.add(end)
+            self._anchor_ends.add(end)
 
     def _read_empty_pair(self, opening: re.Match[str], start: int) -> None:
         node = parse_json_or_none(html.unescape(opening[4])) if opening[3] == "data-tt" else None

@@ -19,7 +19,7 @@ from mirrord.markdown.schema.sized_images import SIZES, join_size, write_image_t
 _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 # of a text that ends here; other parsers take a backslash behind it for a part of it
 _BARE_URL = re.compile(r"(?<![\w(<])(?:[a-z]{2,5}://|www\.)[^\s<]+\Z", re.IGNORECASE)
-_ALT_OF_TAGS = re.compile(r"\A\s|\s\Z|\s\n|\n\s")  # between brackets these blanks would go
+_ALT_OF_TAGS = re.compile(r"\A[^\S ]|[^\S ]\Z|\s\n|\n\s")  # between brackets these blanks would go
 _LONE_IMAGE = re.compile(r"\A(<img [^<>]*>)(?=\n)")
 _BACKTICKS = re.compile(r"`+")
 _CODE_MARK: Mark = {"type": "code"}

@@ -19,6 +19,7 @@ from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 _BLANKS = (" ", "\t", "\n")
+_BREAK = fingerprint({"type": "hardBreak"})
 
 UnitKey: TypeAlias = tuple[str, frozenset[str]]  # a character or the JSON of an atom, and its marks: equal if both are
 
@@ -58,12 +59,16 @@ class SourceMap:
     elements: list[tuple[Element, ...]] = field(default_factory=list)
 
     def fitted_to(self, keys: Sequence[UnitKey]) -> "SourceMap | None":
-        """The map of the units with these *keys* alone, if only blanks are left out, which the normal form drops."""
+        """
+        The map of the units with these *keys* alone, if they lack only what the normal form drops.
+
+        That is blanks, and the marks of hard breaks: no emphasis begins or ends at one.
+        """
         if keys == self.keys:
             return self
         kept_units: list[int] = []
         for unit, key in enumerate(self.keys):
-            if len(kept_units) < len(keys) and key == keys[len(kept_units)]:
+            if len(kept_units) < len(keys) and _is_normal_form(keys[len(kept_units)], key):
                 kept_units.append(unit)
             elif key[0] not in _BLANKS:
                 return None
@@ -85,6 +90,11 @@ class SourceMap:
         for depth in range(shared, len(below)):
             result.append((below[depth].inside.start, below[: depth + 1]))
         return result
+
+
+def _is_normal_form(normal_key: UnitKey, key: UnitKey) -> bool:
+    """Whether the unit with *key* may be the one with *normal_key* in the normal form."""
+    return key == normal_key or (key[0] == normal_key[0] == _BREAK and normal_key[1] < key[1])
 
 
 def count_shared(elements: Sequence[Element], other: Sequence[Element]) -> int:

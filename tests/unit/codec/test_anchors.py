@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mirrord.domain.dialect import Dialect
@@ -79,6 +79,7 @@ def test_a_pair_of_tags_is_a_link(body: str, content: list[Node]) -> None:
         'x *y <a href="a.md">c* d</a>\n',
         'x <u>y <a href="a.md">c</u> d</a>\n',
         'x <a href="a.md">y <u>c</a> d</u>\n',
+        '<u>x <a href="a.md">y</u> <u>z</a> d</u>\n',
         'x <a href="a.md">[[b]]</a>\n',
         'x <a href="a.md"> <br> </a>\n',
         'x <a href="a.md"><b></b></a>\n',
@@ -140,6 +141,8 @@ def test_tags_are_elements_where_a_page_is_mdx() -> None:
         ('x <a href="a.md" title=t>old</a> d\n', 'x <a href="a.md" title=t>new</a> d\n'),
         ('x <A  href="a.md">b old *c*</A> d\n', 'x <A  href="a.md">b new *c*</A> d\n'),
         ('<a href="a.md">b</a> old <a class=x>y</a>\n', '<a href="a.md">b</a> new <a class=x>y</a>\n'),
+        ('<u>x</u><a href="a.md">old</a> y\n', '<u>x</u><a href="a.md">new</a> y\n'),
+        ('<u><a href="c.md"></u><a href="a.md">b</a> old\n', '<u><a href="c.md"></u><a href="a.md">b</a> new\n'),
         ('| a |\n| --- |\n| <a href="a.md">old</a> |\n', '| a |\n| --- |\n| <a href="a.md">new</a> |\n'),
         ('- x\n  - <a href="a.md">old\n    b</a>\n', '- x\n  - <a href="a.md">new\n    b</a>\n'),
     ],
@@ -188,6 +191,18 @@ def test_any_tags_are_read_without_loss_and_their_links_stay_links_of_the_page(t
     assert splice_document(body, document, "\n") == body
     assert fingerprint(normalize(read_document(anew))) == fingerprint(normalize(document))
     assert targets_of(anew) == targets_of(body)
+
+
+@given(
+    st.lists(_PIECES | st.sampled_from(["==", "~~", "_", "[h][]", '<a href="c.md">', "</a>"]), max_size=14).map("".join)
+)
+@settings(derandomize=True)
+def test_a_word_beside_any_tags_changes_alone(text: str) -> None:
+    body = f"old x{text}x\n\n[h]: h.md\n"
+    document = _with_word(read_document(body))
+    assume(read_document(body.replace("old", "new")) == document)
+
+    assert splice_document(body, document, "\n") == body.replace("old", "new")
 
 
 def _with_word(node: Node) -> Node:

@@ -46,6 +46,7 @@ def written(*content: Node, dialect: Dialect = Dialect.PLAIN, body: str = "") ->
         ),
         (image(src="a.png", height=200), '<img src="a.png" height="200">\n', '<img src="a.png" height="200">\n'),
         (paragraph(image(src="a.png", id="7")), "![](a.png)\n", "![](a.png)\n"),
+        (paragraph(image(src="a.png", alt=" b ")), "![ b ](a.png)\n", "![ b ](a.png)\n"),
     ],
 )
 def test_an_image_with_a_size_is_an_image_in_markdown(content: Node, markdown: str, in_obsidian: str) -> None:

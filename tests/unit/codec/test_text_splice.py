@@ -33,7 +33,21 @@ DIALECTS = {
     "two styles": "__b__ and *i* and _j_ WORD",
     "a break": "a<br/>b WORD",
     "blanks beside a break": "a <br> b WORD <br/>  c __d__",
+    "emphasis that begins at a break": "a [b][] **<br> c** WORD\n\n[b]: /u",
+    "emphasis on breaks alone": "a [b][] _<br>_ x<y WORD <br>\n*<br>* __c__\n\n[b]: /u",
+    "a struck break in a tag": '<a href="a">~~<br>b~~ WORD [c][]\n\n[c]: /u',
     "a long underline": "WORD title\n========\n\nx",
+    "a short underline": "WORD title\n=\n\nx",
+    "closing signs of a heading": "## WORD ##   \n\nx",
+    "a fence of tildes": "~~~~ py\nWORD\n~~~~",
+    "indented code with a tab": "x\n\n\tWORD\n\tb",
+    "an autolink": "<https://a.org/x_y> WORD https://b.org?a_b c@d.org",
+    "padded items": "*   a\n    b WORD\n\n*   c",
+    "numbers with a bracket": "1)  WORD\n1)  b",
+    "a padded table": "| a   | WORD |\n|:----|---:|\n|  x|  y  |",
+    "a table without outer pipes": "a | b\n-|-\nWORD | c",
+    "a quote without blanks": ">a\n>WORD",
+    "a line that goes on a quote": "> a\nWORD b\n> c",
     "a long fence": "````\nWORD\n```\n````",
     "dollars": "*$HOME/.cargo/bin*. It is in your `$PATH` to be able WORD with `cargo install`.",
     "bold beside letters": "他说**「你好」**然后 WORD 走了",
@@ -83,6 +97,10 @@ def test_lines_keep_their_endings() -> None:
 def test_signs_that_mean_something_are_escaped_as_ever() -> None:
     assert changed("some WORD here\n", "WORD", "*x*") == "some \\*x\\* here\n"
     assert changed("WORD here\n", "WORD", "1.") == "1\\. here\n"
+
+
+def test_words_that_are_markup_for_a_parser_of_commonmark_alone_are_escaped() -> None:
+    assert changed("[x [[a]] WORD\n", "WORD", "](u)") == "[x [[a]] \\](u)\n"
 
 
 def test_blocks_that_change_places_take_their_spelling_along() -> None:
