@@ -11,10 +11,11 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_row_writes import APP_REFUSALS, is_refusal
+from mirrord.binding.intake import NeedsCare
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
 from mirrord.binding.statements.bound_sql import NOTIFY_MS
 from mirrord.db import open_issues
-from mirrord.db.bindings import binding_rows
+from mirrord.db.bindings import binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import DueBinding, FeedPlace
 from mirrord.db.database import Database, set_tenant
 from mirrord.db.open_issues import Problem
@@ -107,10 +108,12 @@ class BindingLoop:
 
     async def _look_at_all(self) -> None:
         tenants = dict(self._tenants())
-        due_bindings = await binding_rows.load_due(self._database, tenants.keys()) if tenants else []
-        self._is_watching = bool(due_bindings)
-        self._forget_comparisons({due.id for due in due_bindings})
-        for due in due_bindings:
+        running: list[DueBinding] = []
+        if tenants:
+            running = await due_bindings.load_due(self._database, tenants.keys(), has_queue=self._is_watching)
+        self._is_watching = bool(running)
+        self._forget_comparisons({due.id for due in running})
+        for due in running:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
                 await self._work_or_wait(due, tenants[due.tenant])
 
@@ -168,6 +171,8 @@ class BindingLoop:
         """One pass; after a refusal at its end once more, with each row checked by itself."""
         try:
             return await run_pass(self._database, order)
+        except NeedsCare:
+            return await run_pass(self._database, replace(order, is_careful=True))
         except (psycopg.DatabaseError, UserError) as error:
             if not (is_refusal(error) or isinstance(error.__cause__, APP_REFUSALS)):
                 raise

@@ -14,6 +14,7 @@ from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState
 from mirrord.binding.paths.name_release import release_names
 from mirrord.binding.row_decision import Act, BoundEntry, decide_row
+from mirrord.binding.statements.page_rewrites import rewrite_statement
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, EntryRow
@@ -23,6 +24,7 @@ from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, MirrorId
 from mirrord.errors import Damaged, Stale
+from mirrord.markdown.frontmatter.page_text import PageText
 
 REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
 
@@ -30,6 +32,16 @@ REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
 def actor_name_of(binding: BindingRow | DueBinding) -> str:
     """The name of the author of what *binding* writes."""
     return f"binding {binding.name}"
+
+
+class NeedsCare(Exception):
+    """The pass is to be made again with each row by itself, as an app would write it."""
+
+
+def _is_text_alone(write: PageWrite, page: PageState) -> bool:
+    """Whether *write* changes nothing but the text of a page that lives and is rendered."""
+    is_in_place = write.name is None and write.parent == page.parent and page.name is not None
+    return is_in_place and page.text is not None and page.text != write.text and not (page.is_deleted or page.is_ahead)
 
 
 @dataclass(slots=True)
@@ -41,7 +53,8 @@ class Intake:
     clock until then. written, deleted: numbers of pages. needed: pages with one below that could not be written.
     later: ids of rows that are to be looked at in a later pass. leaves_pages: new pages are, too. added: ids of rows
     that have a page now, and had none.
-    waits: one of these waits for a transaction of the app.
+    waits: one of these waits for a transaction of the app. unstored: what was agreed on and is to be stored at the end
+    of the pass.
     """
 
     connection: Connection
@@ -57,6 +70,16 @@ class Intake:
     leaves_pages: bool = False
     waits: bool = False
     added: set[str] = field(default_factory=set)
+    unstored: list[EntryRow] = field(default_factory=list)
+
+    @property
+    def _is_lone(self) -> bool:
+        """
+        Whether the pass looks at one row only, which has its page: then it needs no savepoint.
+
+        What Postgres refuses ends the pass, and the next one is careful.
+        """
+        return not self.is_careful and len(self.state.ids) == 1 and self.state.ids <= self.state.bound.keys()
 
     @property
     def _links(self) -> PageLinks:
@@ -103,10 +126,15 @@ class Intake:
             if version is None:
                 version = await self._write_row(row, entry, page, is_edited=act is Act.TAKE_BACK)
         except (Damaged, *REFUSALS) as error:
+            if self._is_lone and isinstance(error, psycopg.Error):
+                raise NeedsCare from error
             await self._note_failure(row, entry, page, error)
             return
         agreed = EntryRow(row.external_id, entry, version, digest, row.version)
-        await binding_rows.store_entries(self.connection, self.binding, [agreed])
+        if self._is_lone:
+            self.unstored.append(agreed)
+        else:
+            await binding_rows.store_entries(self.connection, self.binding, [agreed])
         self._note_added(row.external_id)
         self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
         if row.external_id in self.state.order.cyclic:
@@ -148,19 +176,41 @@ class Intake:
         name = None if is_name_of(page.name, row) else row.name
         if not page.is_deleted and name is None and (page.parent, page.text) == (parent, text):
             return page.version
-        async with self._savepoint():
-            new_version = await self._update_page(PageWrite(entry, parent, name, text), page)
+        write = PageWrite(entry, parent, name, text)
+        if self._is_lone:
+            new_version = await self._update_page(write, page)
+        else:
+            async with self._savepoint():
+                new_version = await self._update_page(write, page)
         if is_edited and page.author != "daemon":  # as a link that followed a move
             await self._note_refusal(row, page)
         return new_version
 
     async def _update_page(self, write: PageWrite, page: PageState) -> int:
         """Write *page*; returns its version. Raises Stale if it changed meanwhile."""
+        if not self.is_careful and _is_text_alone(write, page):
+            return await self._rewrite_page(write, page)
         version = await bound_pages.update_page(self.connection, write, page.version)
         if version is None and page.is_deleted:  # the revival of its parent in this pass may have taken it along
             current = await self._load_page(page.entry)
             if current is not None and not current.is_deleted and current.text == page.text:
                 version = await bound_pages.update_page(self.connection, write, current.version)
+        if version is None:
+            raise Stale(f"The page {page.name!r} changed meanwhile.")
+        self.written += 1
+        return version
+
+    async def _rewrite_page(self, write: PageWrite, page: PageState) -> int:
+        """
+        Write the text of *page* with its views, so that the engine has only a file to write.
+
+        Raises NeedsCare if a trigger of an app altered it, Stale if the page changed meanwhile.
+        """
+        text = PageText(write.text, self.source.mapping.dialect)
+        statement = await asyncio.to_thread(rewrite_statement, self.binding, write.entry, text, page.version)
+        version, is_altered = await bound_pages.rewrite_page(self.connection, statement.sql, statement.values)
+        if is_altered:
+            raise NeedsCare
         if version is None:
             raise Stale(f"The page {page.name!r} changed meanwhile.")
         self.written += 1
@@ -174,6 +224,8 @@ class Intake:
                 await bound_pages.check_now(self.connection)
 
     async def _end_problems(self, entry: EntryId) -> None:
+        if entry in self.state.untroubled:
+            return
         await binding_rows.delete_problems_of(self.connection, self.binding, [entry])
 
     async def _note_refusal(self, row: AppRow, page: PageState) -> None:

@@ -1,6 +1,7 @@
 """What one pass of a binding knows: the rows of the app that it looks at, their pages, and their order."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,8 +16,9 @@ from mirrord.binding.statements.path_queries import PathStatements
 from mirrord.binding.statements.row_queries import AppStatements
 from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
-from mirrord.db.bindings.binding_rows import BindingRow
+from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
 from mirrord.db.bindings.page_state import PageState
+from mirrord.db.bindings.pass_rows import AppQuery, load_pass_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId
 
@@ -76,13 +78,14 @@ class PassState:
     What a pass looks at.
 
     bound: of all rows with *ids*, and of their parents. children: rows that are looked at because their parent came or
-    went.
+    went. untroubled: pages without a problem of this binding; others may have one.
     """
 
     ids: set[str]
     rows: dict[str, AppRow] = field(default_factory=dict)
     bound: dict[str, BoundEntry] = field(default_factory=dict)
     pages: dict[EntryId, PageState] = field(default_factory=dict)
+    untroubled: set[EntryId] = field(default_factory=set)
     order: RowOrder = field(default_factory=lambda: RowOrder((), frozenset(), frozenset()))
 
     @property
@@ -114,11 +117,13 @@ class PassState:
 async def load_state(connection: Connection, binding: BindingRow, source: AppSource, ids: set[str]) -> PassState:
     """Load the rows with *ids*, those above that are not bound yet, and bound ones below those that came or went."""
     state = PassState(set(ids))
-    await _add_rows(connection, binding, source, state, ids)
     turned = set[str]()
     if source.paths is not None:
+        await _add_rows(connection, binding, source, state, ids)
         await _add_folders(connection, binding, source, state)
         turned |= await _moved_rows(connection, binding, state)
+    elif ids:
+        await _add_known_rows(connection, binding, source, state)
     turned |= {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
     if turned:
         below = await source.load_children(connection, turned)
@@ -130,8 +135,10 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     state.order = order_rows(
         {external_id: row.parent for external_id, row in state.rows.items()}, state.bound.keys() - set(state.vanished)
     )
-    entries = [state.entry_of(binding.id, external_id) for external_id in sorted(state.ids)]
-    state.pages = await bound_pages.load_pages(connection, binding.tenant, entries)
+    with_pages = ids if source.paths is None else set[str]()
+    entries = [state.entry_of(binding.id, external_id) for external_id in sorted(state.ids - with_pages)]
+    if entries:
+        state.pages |= await bound_pages.load_pages(connection, binding.tenant, entries)
     return state
 
 
@@ -161,6 +168,30 @@ async def _moved_rows(connection: Connection, binding: BindingRow, state: PassSt
     }
 
 
+async def _add_known_rows(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
+    """Add the rows that the pass began with, their pages, and those above them that are not bound yet."""
+    ids = sorted(state.ids)
+    entries = [entry_id_of(binding.id, external_id) for external_id in ids]
+    query = AppQuery(role_of(source.binding), source.statements.rows, source.tenant)
+    loaded = await load_pass_rows(connection, binding, query, ids, entries)
+    state.rows |= rows_of(loaded.records)
+    state.bound |= _bound_entries_of(loaded.agreed)
+    state.pages |= loaded.pages
+    of_ids = {state.entry_of(binding.id, external_id) for external_id in ids}
+    state.untroubled |= of_ids - loaded.troubled
+    above = {row.parent for row in state.rows.values() if row.parent is not None} - state.rows.keys()
+    if missing := above - state.bound.keys():
+        state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, missing))
+        await _add_rows(connection, binding, source, state, missing - state.bound.keys() - state.ids)
+
+
+def _bound_entries_of(agreed: ByKey[str, EntryRow]) -> dict[str, BoundEntry]:
+    return {
+        external_id: BoundEntry(external_id, each.entry, each.version, Digest(each.digest), each.app_version)
+        for external_id, each in agreed.items()
+    }
+
+
 async def _add_rows(
     connection: Connection, binding: BindingRow, source: AppSource, state: PassState, ids: set[str]
 ) -> None:
@@ -171,10 +202,6 @@ async def _add_rows(
         rows = await source.load_rows(connection, pending)
         state.rows |= rows
         above = {row.parent for row in rows.values() if row.parent is not None} - state.rows.keys()
-        bound = await binding_rows.load_entries(connection, binding, pending | above)
-        state.bound |= {
-            external_id: BoundEntry(external_id, each.entry, each.version, Digest(each.digest), each.app_version)
-            for external_id, each in bound.items()
-        }
+        state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, pending | above))
         pending = above - state.bound.keys() - state.ids
         state.ids |= pending

@@ -121,6 +121,8 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     if comparison is None or comparison.is_complete:  # while rows are still compared, more pages come
         await _add_linking_rows(report, is_compared=comparison is not None)
     async with connection.pipeline():
+        if report.unstored:
+            await binding_rows.store_entries(connection, binding, report.unstored)
         if place is None and not report.leaves_pages:
             await binding_rows.store_seq(connection, binding, seq)
         await binding_rows.add_changes(connection, binding, report.later)

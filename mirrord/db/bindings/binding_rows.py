@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
-from mirrord.db.array_texts import array_of
-from mirrord.db.database import Connection, Database, set_actor, set_tenant
+from mirrord.db.database import Connection, set_actor, set_tenant
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import EntryId, TenantId
 
@@ -63,15 +61,9 @@ class DueBinding:
 _COLUMNS = (
     "tenant_id, id, name, mapping, fingerprint, state, sentence, feed_seq, deletions_allowed, compared_at IS NOT NULL"
 )
-_RUNNING = """
-SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
-  FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
- WHERE b.state = 'running' AND b.tenant_id = ANY (%s::uuid[])"""
 _LOCKED = f"""
 SELECT {_COLUMNS}, coalesce((SELECT c.seq FROM mirrord.tenant_clock AS c WHERE c.tenant_id = b.tenant_id), 0)
   FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s AND b.state = 'running' FOR UPDATE SKIP LOCKED"""
-_QUEUED = """
-SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
 _TAKE_CHANGES = """
 DELETE FROM mirrord_bind.change
  WHERE ctid = ANY (ARRAY(SELECT ctid FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s))
@@ -91,28 +83,6 @@ INSERT INTO mirrord.binding_entry AS e (tenant_id, binding_id, external_id, entr
 SELECT %s, %s, * FROM unnest(%s::text[], %s::uuid[], %s::bigint[], %s::bytea[], %s::text[])
 ON CONFLICT (tenant_id, binding_id, external_id) DO UPDATE
    SET version = EXCLUDED.version, digest = EXCLUDED.digest, external_version = EXCLUDED.external_version"""
-
-
-async def load_due(database: Database, tenants: Collection[TenantId]) -> list[DueBinding]:
-    """The running bindings of *tenants*, and whether there is something to do for each."""
-    async with database.autocommit() as connection:
-        running = await (await connection.execute(_RUNNING, (array_of(list(tenants)),))).fetchall()
-        if not running:
-            return []
-        queued = await _load_queued(connection, [binding for _, binding, *_ in running])
-    return [
-        DueBinding(TenantId(tenant), binding, name, is_due, has_news or binding in queued)
-        for tenant, binding, name, is_due, has_news in running
-    ]
-
-
-async def _load_queued(connection: Connection, bindings: Sequence[UUID]) -> set[UUID]:
-    """Those of *bindings* with changes in the queue; none if the last one was dropped meanwhile, and the queue too."""
-    try:
-        cursor = await connection.execute(_QUEUED, (bindings,))
-        return {binding for (binding,) in await cursor.fetchall()}
-    except psycopg.errors.UndefinedTable:
-        return set()
 
 
 async def add_binding(connection: Connection, binding: BindingRow, compare_seconds: int) -> None:

@@ -1,8 +1,9 @@
 """Pages as a binding writes them: as an app, through the interface that every app has."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.page_state import PageState
@@ -29,18 +30,19 @@ class PageWrite:
     text: str
 
 
+PAGE_STATES = """
+SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind',
+       (SELECT r.actor ->> 'name' FROM mirrord.page_revision AS r
+         WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1),
+       ahead <> '{}' OR (kind = 'page' AND markdown IS NULL), updated_by ->> 'name' FROM mirrord.page
+ WHERE tenant_id = %(tenant)s AND id = ANY (%(entries)s"""  # columns of PageState; more ids and `)` follow
+
+
 async def load_pages(
     connection: Connection, tenant: TenantId, entries: Collection[EntryId]
 ) -> dict[EntryId, PageState]:
     """The pages with ids in *entries*, deleted ones too."""
-    cursor = await connection.execute(
-        "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind', "
-        "(SELECT r.actor ->> 'name' FROM mirrord.page_revision AS r "
-        "WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1), "
-        "ahead <> '{}' OR (kind = 'page' AND markdown IS NULL), updated_by ->> 'name' FROM mirrord.page "
-        "WHERE tenant_id = %s AND id = ANY (%s)",
-        (tenant, list(entries)),
-    )
+    cursor = await connection.execute(f"{PAGE_STATES})".encode(), {"tenant": tenant, "entries": list(entries)})
     return {EntryId(row[0]): PageState(*row) for row in await cursor.fetchall()}
 
 
@@ -155,6 +157,16 @@ async def update_page(connection: Connection, write: PageWrite, version: int) ->
         )
     row = await cursor.fetchone()
     return int(row[0]) if row else None
+
+
+async def rewrite_page(connection: Connection, sql: str, values: Mapping[str, Any]) -> tuple[int | None, bool]:
+    """
+    Run the statement that writes a text with its views into a page that lives and stays where it is.
+
+    Returns the version of the page, None if it has another than expected; and whether a trigger of an app altered it.
+    """
+    row = await (await connection.execute(sql.encode(), values)).fetchone()
+    return (None, False) if row is None else (int(row[0]), row[1] is not None)
 
 
 async def delete_page(connection: Connection, entry: EntryId, version: int) -> int | None:

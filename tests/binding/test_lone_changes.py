@@ -1,0 +1,104 @@
+"""One row of an app changes, which is what people wait for: few statements, and the careful pass where they fail."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.binding.knowledge_base import MAPPING, BoundWorld, install_app
+from tests.support.commands import Near
+from tests.support.harness import eventually
+from tests.support.statement_log import SentStatements, StatementLog, list_names
+
+EDITS = 3  # of a page each; the fewest count, because other work may fall into an edit
+MAX_TRANSACTIONS, MAX_STATEMENTS = 9, 75  # with those of its document, and two passes that find no more
+ALTERING_TRIGGER = """
+CREATE FUNCTION public.sign() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.markdown NOT LIKE '%Signed.%' THEN
+        NEW.markdown := rtrim(NEW.markdown, E'\\n') || E'\\n\\nSigned.\\n';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER sign BEFORE UPDATE OF markdown ON mirrord.page FOR EACH ROW EXECUTE FUNCTION public.sign()"""
+REFUSING_TRIGGER = """
+CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'not now';
+END
+$$;
+CREATE TRIGGER refuse BEFORE UPDATE OF markdown ON mirrord.page
+    FOR EACH ROW WHEN (NEW.markdown LIKE '%Refuse me.%') EXECUTE FUNCTION public.refuse()"""
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[BoundWorld]:
+    """A world with a binding whose daemon has a Postgres of its own, which logs statements."""
+    mapping = tmp_path / "kb.toml"
+    mapping.write_text(MAPPING)
+    with Near(tmp_path / "here") as mirrord:
+        mirrord.up()
+        dsn = mirrord.postgres.dsn()
+        app = install_app(dsn)
+        with closing(app.connection), closing(psycopg.connect(dsn, autocommit=True)) as admin:
+            world = BoundWorld(mirrord, app, admin, mapping)
+            world.bind("add", str(mapping))
+            yield world
+
+
+def test_a_lone_change_of_an_app_takes_few_transactions_and_statements(embedded: BoundWorld) -> None:
+    pages = [embedded.app.create(f"Page {number}", "Before.") for number in range(EDITS)]
+    for number in range(EDITS):
+        embedded.await_text(f"Page {number}.md", "Before.")
+    embedded.await_rest()
+    log = StatementLog(embedded.mirrord)
+    log.sent_until_rest()
+    results = [_measure(embedded, log, number, page) for number, page in enumerate(pages)]
+
+    sent = min(results, key=lambda each: (each.transactions, len(each.statements)))
+    names = "\n".join(list_names(sent))
+    assert sent.transactions <= MAX_TRANSACTIONS, names
+    assert len(sent.statements) <= MAX_STATEMENTS, names
+    assert not any(statement.startswith("SAVEPOINT") for statement in sent.statements), names
+    assert sent.by_name()["UPDATE page"] == 1, f"the engine renders what the binding wrote:\n{names}"
+
+
+def _measure(world: BoundWorld, log: StatementLog, number: int, page: str) -> SentStatements:
+    log.forget()
+    world.app.save(page, "After.")
+    world.await_text(f"Page {number}.md", "After.")
+    return log.sent_until_rest()
+
+
+def test_a_lone_change_that_a_trigger_of_an_app_alters_reaches_its_file(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "First.")
+    bound.await_text("Page.md", "First.")
+    bound.await_rest()
+    bound.admin.execute(ALTERING_TRIGGER.encode())
+    bound.app.save(page, "Second.")
+    bound.await_text("Page.md", "Second.", "Signed.")
+    bound.await_rest()
+    assert bound.mirrord.check() == {}
+    bound.app.save(page, "Third.")
+    bound.await_text("Page.md", "Third.", "Signed.")
+    assert bound.status()["problems"] == []
+
+
+def test_a_lone_change_that_postgres_refuses_is_a_problem_until_it_passes(bound: BoundWorld) -> None:
+    page, other = bound.app.create("Page", "First."), bound.app.create("Other", "First.")
+    bound.await_text("Page.md", "First.")
+    bound.await_text("Other.md", "First.")
+    bound.await_rest()
+    bound.admin.execute(REFUSING_TRIGGER.encode())
+    bound.app.save(page, "Refuse me.")
+    (problem,) = eventually(lambda: bound.status()["problems"], "the refused change is a problem")
+    assert "not now" in problem["sentence"]
+    bound.app.save(other, "Second.")
+    bound.await_text("Other.md", "Second.")
+    assert "First." in (bound.mirrord.text("Page.md") or "")
+    bound.app.save(page, "Allowed.")
+    bound.await_text("Page.md", "Allowed.")
+    eventually(lambda: not bound.status()["problems"], "the problem is over")
