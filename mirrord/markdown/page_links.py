@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 )
 _DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
 _INSIDE_WIKILINK = re.compile(
-    r"\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]"
+    r"\[\[([^\[\]|#\n]++)[^\[\]\n]*+\]\]"
 )  # starts with literal text, which is searched for quickly
 _BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
 _TICKS = re.compile(r"`+")

@@ -9,7 +9,7 @@ import pytest
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import read_values
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.page_links import links_of
+from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.markdown.parser.dialect import MAX_NESTING
 from mirrord.markdown.read.page_outline import next_at_or_above, outline_of
 from mirrord.markdown.read.reader import read_document
@@ -177,3 +177,10 @@ def test_a_value_no_number_or_date_can_hold_is_text_or_refused(value: str) -> No
         assert read_values(PageText(f"---\na: {value}\n---\n")) == {"a": value}
     except Damaged:
         assert value.startswith("2024")
+
+
+def test_a_long_line_behind_a_link_without_end_is_searched_once() -> None:
+    text = "[[" + "a" * 100_000 + "\n[[b]]"
+    began_at = time.process_time()
+    assert list(possible_targets_of(text)) == [("wikilink", "b")]
+    assert time.process_time() - began_at < 2.0
