@@ -258,7 +258,7 @@ class Intake:
             if doomed:  # before any of them is deleted, which takes along what is below it
                 await bound_pages.lift_unbound_pages(self.connection, self.binding, doomed)
                 await bound_pages.lift_attachments(self.connection, self.binding, doomed)
-            for bound in vanished:
+            for bound in sorted(vanished, key=self._depth_of, reverse=True):  # each by itself, none with the one above
                 await self._carry_deletion(bound)
             return
         for bound in vanished:
@@ -266,6 +266,14 @@ class Intake:
             sentence = "The app deleted this page. It stays until all pages below it are carried over."
             name = page.name if page is not None else None
             self.problems.append(Problem(name or bound.external_id, ROW, sentence, bound.entry))
+
+    def _depth_of(self, bound: BoundEntry) -> int:
+        """How many pages that this pass looks at are above that of *bound*."""
+        above, page = set[EntryId](), self.state.pages.get(bound.entry)
+        while page is not None and page.parent is not None and page.parent not in above:
+            above.add(page.parent)
+            page = self.state.pages.get(page.parent)
+        return len(above)
 
     def _loses_page(self, bound: BoundEntry) -> bool:
         """Whether the page of a row that vanished is to be deleted."""

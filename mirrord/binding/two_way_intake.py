@@ -94,6 +94,10 @@ class TwoWayIntake(Intake):
                     continue
                 if row is not None:
                     self.state.add_row(row)
+        if self.source.paths is not None:  # the folders of rows that live again are there again
+            folders = {each for each in self.state.vanished if not self.source.mapping.has_row(each)}
+            for folder in (await self.source.load_rows(self.connection, folders)).values():
+                self.state.add_row(folder)
 
     async def _try_revival(self, external_id: str) -> AppRow | None:
         try:

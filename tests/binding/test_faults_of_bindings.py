@@ -311,12 +311,33 @@ def test_files_of_ones_own_come_to_the_top_with_the_pages_that_show_them(bound: 
     bound.app.save_document(above, {"type": "doc", "content": [{"type": "paragraph", "content": [picture]}]})
     bound.await_text("Above.md", "![](Above/assets/Shown.png)")
     bound.mirrord.flush()
+    query = "SELECT count(*) FROM mirrord.page_link AS l JOIN mirrord.attachment AS a ON a.id = l.target_id"
+    eventually(lambda: value(bound.admin, query) == 2, "both links have their meaning")
     bound.app.delete(above)
     bound.await_text("Mine.md", "![](assets/Plan.png)")
     bound.await_absence("Above.md")
     eventually(lambda: not bound.mirrord.file("Above").exists(), "all files have left the directory")
     files = bound.mirrord.file("assets")
     assert {path.name: path.read_bytes() for path in files.iterdir()} == {"Plan.png": b"Plan", "Loose.png": b"Loose"}
+
+
+def test_a_row_that_comes_back_does_not_bring_back_those_that_were_deleted_with_it(bound: BoundWorld) -> None:
+    for title in ("Stays", "Stays too", "And this", "And that"):  # else most pages would be gone
+        bound.app.create(title)
+    parent = bound.app.create("Parent", "P.")
+    child = bound.app.create("Child", "C.", parent=parent)
+    bound.await_text("Parent/Child.md", "C.")
+    with bound.app.connection.transaction():
+        bound.app.delete(parent)
+        bound.app.delete(child)
+    bound.await_absence("Parent/Child.md")
+    bound.await_absence("Parent.md")
+    bound.app.change(parent, deleted_at=None)
+    bound.await_text("Parent.md", "P.")
+    bound.mirrord.flush()
+    assert not bound.mirrord.file("Parent/Child.md").exists()
+    bound.app.change(child, deleted_at=None)
+    bound.await_text("Parent/Child.md", "C.")
 
 
 def test_a_new_row_is_below_a_page_that_an_earlier_binding_made(bound: BoundWorld) -> None:

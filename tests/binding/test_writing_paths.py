@@ -201,3 +201,21 @@ def test_a_path_that_the_app_spells_in_another_way_is_the_name_of_the_file(wiki:
     rename_with_directory(wiki, "house", "My house")
     await_paths(wiki, *PATHS[:2], "my-house", "my-house/bath", "my-house/attic/box")
     await_rest(wiki, *(file.replace("house", "my-house") for file in FILES))
+
+
+def test_a_row_that_is_edited_while_the_app_deletes_its_folder_keeps_the_folder_for_new_pages(wiki: BoundWorld) -> None:
+    others = [f"other{number}" for number in range(12)]
+    for path in others:
+        add_page(wiki, path)
+    await_rest(wiki, *FILES, *(f"{path}.md" for path in others))
+    wiki.bind("pause", "kb")
+    text = wiki.mirrord.text("garden/old/peas.md") or ""
+    wiki.mirrord.file("garden/old/peas.md").write_text(text + "\nMore.\n")
+    wiki.mirrord.file("garden/old/corn.md").write_text("New.\n")
+    wiki.mirrord.flush()
+    wiki.app.connection.execute("UPDATE kb.wiki SET deleted = true WHERE path LIKE 'garden/%'")
+    wiki.bind("resume", "kb")
+    await_paths(wiki, "garden/old/peas", "garden/old/corn", *PATHS[2:], *others)
+    files = ["garden/old/corn.md", *(file for file in FILES if file != "garden/beans.md")]
+    await_rest(wiki, *files, *(f"{path}.md" for path in others))
+    assert paths_of(wiki) == sorted(["garden/old/peas", "garden/old/corn", *PATHS[2:], *others])

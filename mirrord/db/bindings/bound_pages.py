@@ -170,11 +170,15 @@ async def rewrite_page(connection: Connection, sql: str, values: Mapping[str, An
 
 
 async def delete_page(connection: Connection, entry: EntryId, version: int) -> int | None:
-    """Delete a page and what is below it; returns its version. None: it has another than *version*."""
+    """
+    Delete a page and what is below it; returns its version. None: it has another than *version*.
+
+    Its time is its own, not that of the transaction: a page that lives again takes along what was deleted with it.
+    """
     async with acting_as(connection, APP_ROLE):
         cursor = await connection.execute(
-            "UPDATE mirrord.page SET deleted_at = now() WHERE id = %s AND version = %s AND deleted_at IS NULL "
-            "RETURNING version",
+            "UPDATE mirrord.page SET deleted_at = clock_timestamp() "
+            "WHERE id = %s AND version = %s AND deleted_at IS NULL RETURNING version",
             (entry, version),
         )
     row = await cursor.fetchone()
