@@ -195,6 +195,13 @@ MUTANTS = (
         "tests/unit/codec/test_anchors.py",
     ),
     Mutant(
+        "an image by label gets the address when its description changes",
+        "markdown/inline/inline_splice.py",
+        "if marks != new_marks or not _is_redescribed(old, new):",
+        "if True:",
+        "tests/unit/codec/test_images.py",
+    ),
+    Mutant(
         "a changed word may be markup for other parsers",
         "markdown/inline/inline_splice.py",
         "and not _is_text_change(source, result)",

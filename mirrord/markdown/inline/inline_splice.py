@@ -20,12 +20,14 @@ from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.unit_diff import Hunk, changed_runs
 from mirrord.markdown.parser.dialect import Surroundings, parse_inline
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
-from mirrord.markdown.schema.document import Node
+from mirrord.markdown.schema.document import Node, parse_json_or_none
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 _MAX_LOOKS_ELSEWHERE = 10_000  # characters of a text that the other parser, whose steps are not counted, looks at
 _CODE_KEY = '{"type": "code"}'
 _TAG = re.compile(r"<[^>]*>")
+_IMAGE_BY_LABEL = re.compile(r"!\[([^\[\]\\]+)\](?:\[([^\[\]\\]*)\])?")
+_END_OF_DESCRIPTION = re.compile(r"(?<!\\)\]\(")
 
 
 class TextEdit(NamedTuple):
@@ -144,12 +146,24 @@ class _Splice:
                 end = start
             else:
                 start, end = self._outer_start(wide.start, elements), self._outer_end(wide.end - 1, elements)
-            added = [TextEdit(start, end, self._text_of(wide, elements, (start, end), is_wary))]
+            text = self._text_of(wide, elements, (start, end), is_wary)
+            added = [TextEdit(start, end, self._with_label(wide, self._source.content[start:end], text) or text)]
             added += self._labels(elements) if attempt.with_labels else []
             if edits and edits[-1].end > start:
                 return []
             edits += added
         return edits
+
+    def _with_label(self, hunk: Hunk, before: str, text: str) -> str:
+        """The image *text* by the label of *before*, which only its description differs from; else none."""
+        match = _IMAGE_BY_LABEL.fullmatch(before)
+        if match is None or (hunk.end - hunk.start, hunk.new_end - hunk.new_start) != (1, 1):
+            return ""
+        (old, marks), (new, new_marks) = self._map.keys[hunk.start], self._new_keys[hunk.new_start]
+        if marks != new_marks or not _is_redescribed(old, new):
+            return ""
+        end = _END_OF_DESCRIPTION.search(text)
+        return f"{text[: end.start()]}][{match[2] or match[1]}]" if end else ""
 
     def _labels(self, elements: Sequence[Element]) -> Iterator[TextEdit]:
         """The label of a link that was its text, written after it: `[text]` becomes `[new][text]`."""
@@ -235,6 +249,14 @@ class _Splice:
             return write_inline(content, style, one_line=source.is_one_line)
         edges = source.content[:start], source.content[end:]
         return write_run(content, style, edges, one_line=source.is_one_line)
+
+
+def _is_redescribed(old: str, new: str) -> bool:
+    """Whether two units are images that differ in their descriptions only."""
+    nodes = [parse_json_or_none(unit) for unit in (old, new)]
+    images = [node for node in nodes if isinstance(node, dict) and node.get("type") == "image"]
+    attributes = [dict(image.get("attrs") or {}, alt="") for image in images]
+    return len(images) == 2 and attributes[0] == attributes[1]
 
 
 def _meaning_of(content: Sequence[Node]) -> str:

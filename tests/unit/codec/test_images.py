@@ -126,6 +126,22 @@ _sizes = st.one_of(
 )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x ![old][r] b\n\n[r]: /u\n", "x ![new][r] b\n\n[r]: /u\n"),
+        ("![old][] b\n\n[old]: /u 'T'\n", "![new][old] b\n\n[old]: /u 'T'\n"),
+        ("*![old]* __b__\n\n[OLD]: /u\n", "*![new][old]* __b__\n\n[OLD]: /u\n"),
+        ("[![old][r]](/x)\n\n[r]: /u\n", "[![new][r]](/x)\n\n[r]: /u\n"),
+        ("![old](</u> 'T')\n", '![new](/u "T")\n'),
+    ],
+)
+def test_an_image_by_label_that_is_described_in_another_way_stays_one(before: str, after: str) -> None:
+    document = json.loads(json.dumps(read_document(before)).replace('"old"', '"new"'))
+
+    assert splice_document(before, document, "\n") == after
+
+
 @given(
     st.lists(
         st.builds(lambda src, alt, width, height: image(src=src, alt=alt, width=width, height=height),
