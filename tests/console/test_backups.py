@@ -29,7 +29,7 @@ async def test_an_operator_is_told_why_no_backup_was_made_has_one_made_and_reads
     await expect(state).to_contain_text("Backup 1 is complete.", timeout=PATIENCE)
     await expect(section).to_contain_text("The last backup is less than an hour old")
     card = section.get_by_role("listitem")
-    await expect(card).to_contain_text(re.compile(r"Backup 1, today at .*\d+ pages, \d+ versions, .*; [\d.]+ [kM]B"))
+    await expect(card).to_contain_text(re.compile(r"Backup 1, today at .*\d pages, [\d,]+ versions, .*; [\d.]+ [kM]B"))
     await card.get_by_text("How to restore it").click()
     command = await card.get_by_label("As a new tenant beside this one").inner_text()
     assert command.startswith(f"mirrord backup restore {directory} --tenant console --number 1 --as console-of-1 ")

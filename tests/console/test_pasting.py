@@ -318,8 +318,8 @@ async def test_files_that_are_dropped_together_have_a_paragraph_each_and_an_svg_
         "![drawn](./assets/drawn.svg)\n",
     )
     picture = writer.text.locator("img[alt=drawn]")
-    await expect(picture).to_be_visible(timeout=PATIENCE)
-    assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 10
+    await expect(picture).to_have_js_property("naturalWidth", 10, timeout=PATIENCE)  # it is asked for until it is there
+    await expect(picture).to_be_visible()
 
 
 async def test_what_is_copied_is_markdown_for_other_programs(console: Console, person: NewPerson) -> None:

@@ -1,6 +1,7 @@
 """The console around the editor, in a real browser: the sidebar, the Markdown view, history, the trash, decisions."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
@@ -431,27 +432,39 @@ async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_en
     await expect(reader.page.get_by_text(str(console.mirrord.root))).to_have_count(0)
 
 
+def list_problems(console: Console) -> list[str]:
+    """The paths of all problems of the tenant."""
+    return [path for (path,) in console.mirrord.app.execute("SELECT path FROM mirrord.problem").fetchall()]
+
+
+def sentence_of(problems: Sequence[str]) -> str:
+    """What the list of tenants says of a tenant that has these problems only."""
+    return f"{len(problems)} problem" if problems else "in sync"
+
+
 async def test_an_operators_list_tells_what_waits_in_each_tenant(
     console: Console, browser: Browser, admin_dsn: str
 ) -> None:
     async with Database(admin_dsn, size=1) as database:
         await tenant_rows.ensure_tenant(database, "quiet")
     save(console.mirrord.file("No text.md"), "\xff".encode("latin-1"))
+    eventually(lambda: "No text.md" in list_problems(console), "the problem to be listed")
     decider = await operator(console, browser, "status")
     async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds
         while not await decider.page.locator(".tenants").count():
             await decider.page.goto(console.url)
             await ready(decider)
-    line = decider.page.get_by_role("listitem").filter(has_text="console")
-    await expect(line).to_contain_text("problem", timeout=PATIENCE)
-    await expect(line).not_to_contain_text("in sync")
+    line = decider.page.locator("li[data-name=console]")
+    await expect(line).to_contain_text(sentence_of(list_problems(console)), timeout=PATIENCE)
     await expect(decider.page.locator("#summary")).to_contain_text("console", timeout=PATIENCE)
     await expect(decider.page.locator("[data-name=quiet] .count")).to_be_hidden()
     await expect(decider.page.locator("[data-name=quiet]")).to_contain_text("not kept up to date")
     console.mirrord.file("No text.md").unlink()
-    await expect(line).to_contain_text("in sync", timeout=PATIENCE)
+    eventually(lambda: "No text.md" not in list_problems(console), "the problem to go")
+    rest = sentence_of(list_problems(console))  # of other tests' files
+    await expect(line).to_contain_text(rest, timeout=PATIENCE)
     save(console.mirrord.file("PAUSE"), "")
     await expect(line).to_contain_text("stopped", timeout=PATIENCE)
     console.mirrord.file("PAUSE").unlink()
-    await expect(line).to_contain_text("in sync", timeout=PATIENCE)
+    await expect(line).to_contain_text(rest, timeout=PATIENCE)
     await decider.context.close()
