@@ -15,9 +15,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_an_operator_is_told_why_no_backup_was_made_has_one_made_and_reads_how_to_restore_it(
     console: Console, browser: Browser
 ) -> None:
+    directory = console.mirrord.data / "backup"
+    if directory.exists():
+        directory.rename(console.mirrord.data / "backup-of-other-tests")
     decider = await operator(console, browser)
     section = decider.page.get_by_role("region", name="Backups")
-    directory = console.mirrord.data / "backup"
     await expect(section).to_contain_text(str(directory), timeout=PATIENCE)
     await expect(section).to_contain_text("There is no backup yet.")
     directory.write_text("no directory")

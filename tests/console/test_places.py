@@ -1,10 +1,11 @@
 """Where a page is and what is near it, in a real browser: path, order, headings, properties, tags, home, copies."""
 
+import asyncio
 import re
 from datetime import date
 
 import pytest
-from playwright.async_api import Browser, StorageState, expect
+from playwright.async_api import Browser, Route, StorageState, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, follow, link_of, ready, row_of
@@ -235,6 +236,39 @@ async def test_one_block_of_a_version_is_restored_and_read_as_it_is_shown(consol
     becomes(file, before)
 
     await expect(reader.page.get_by_text("The texts are the same.")).to_be_visible(timeout=PATIENCE)
+
+
+async def test_the_version_that_was_chosen_last_is_shown_although_an_older_answer_comes_later(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Sessions.md")
+    for text in ("first\n", "second\n"):
+        save(file, text)
+        await_text(console, text)
+    page = row_of(console.mirrord, "Sessions.md")
+    reader = await person()
+    release, answered, delays = asyncio.Event(), asyncio.Event(), iter([True])
+
+    async def delay(route: Route) -> None:
+        is_delayed = next(delays, False)
+        if is_delayed:
+            await release.wait()
+        await route.continue_()
+        if is_delayed:
+            answered.set()
+
+    await reader.page.route("**/diff?*", delay)
+    await reader.page.goto(f"{console.url}/t/console/p/{page.id}/history")
+    await reader.page.locator(".versions summary").first.click()
+    await reader.page.locator(f".versions .versions [data-version='{page.version - 1}']").click()
+    shown = reader.page.get_by_role("region", name=f"Version {page.version - 1}")
+    await expect(shown).to_be_visible(timeout=PATIENCE)
+    async with reader.page.expect_response("**/diff?*"):
+        release.set()
+    await answered.wait()
+    await reader.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    await expect(shown).to_be_visible()
 
 
 async def test_a_link_lets_in_without_scripts_too(console: Console, browser: Browser) -> None:

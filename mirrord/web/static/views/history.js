@@ -32,13 +32,16 @@ const changesOf = (session) => {
 function historyOf(page, get, place) {
   let versions = [];
   let isRead = false; // changed blocks are shown as a person reads them, not as source
+  let choices = 0; // made so far: only the answer to the last is shown
 
   /** Show a version against the one before, another one, or NOW: the page as it is. */
   async function show(version, against = null) {
     const at = versions.findIndex((one) => one.version === version);
     const older = versions.slice(at + 1);
     const before = against ?? older.find((one) => one.has_text)?.version ?? 0;
+    const choice = ++choices;
     const changes = await changesFrom(before, version);
+    if (choice !== choices) return document.getElementById("shown");
     const one = versions[at];
     const back = button(HISTORY.restore, () => trying(() => restore(version)), { class: "main" });
     const isFirst = before === 0 && older.some((earlier) => earlier.text_removed);
