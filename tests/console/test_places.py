@@ -261,14 +261,14 @@ async def test_the_version_that_was_chosen_last_is_shown_although_an_older_answe
     await reader.page.goto(f"{console.url}/t/console/p/{page.id}/history")
     await reader.page.locator(".versions summary").first.click()
     await reader.page.locator(f".versions .versions [data-version='{page.version - 1}']").click()
-    shown = reader.page.get_by_role("region", name=f"Version {page.version - 1}")
-    await expect(shown).to_be_visible(timeout=PATIENCE)
+    version_view = reader.page.get_by_role("region", name=f"Version {page.version - 1}")
+    await expect(version_view).to_be_visible(timeout=PATIENCE)
     async with reader.page.expect_response("**/diff?*"):
         release.set()
     await answered.wait()
     await reader.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    await expect(shown).to_be_visible()
+    await expect(version_view).to_be_visible()
 
 
 async def test_a_link_lets_in_without_scripts_too(console: Console, browser: Browser) -> None:

@@ -461,10 +461,10 @@ async def test_an_operators_list_tells_what_waits_in_each_tenant(
     await expect(decider.page.locator("[data-name=quiet]")).to_contain_text("not kept up to date")
     console.mirrord.file("No text.md").unlink()
     eventually(lambda: "No text.md" not in list_problems(console), "the problem to go")
-    rest = sentence_of(list_problems(console))  # of other tests' files
-    await expect(line).to_contain_text(rest, timeout=PATIENCE)
+    remaining = sentence_of(list_problems(console))  # of other tests' files
+    await expect(line).to_contain_text(remaining, timeout=PATIENCE)
     save(console.mirrord.file("PAUSE"), "")
     await expect(line).to_contain_text("stopped", timeout=PATIENCE)
     console.mirrord.file("PAUSE").unlink()
-    await expect(line).to_contain_text(rest, timeout=PATIENCE)
+    await expect(line).to_contain_text(remaining, timeout=PATIENCE)
     await decider.context.close()
