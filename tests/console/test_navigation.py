@@ -150,8 +150,12 @@ async def test_a_link_to_the_page_that_is_edited_shows_what_was_typed(console: C
     pages: list[str] = []
     writer.page.on("request", lambda request: pages.append(request.url) if f"api/pages/{id}" in request.url else None)
     await writer.after("words")
-    await writer.type(" typed")
-    async with writer.page.expect_response(f"**/p/{id}", timeout=PATIENCE):
+    page = writer.page
+    async with (
+        page.expect_response("**/content", timeout=PATIENCE),
+        page.expect_response(f"**/p/{id}", timeout=PATIENCE),
+    ):
+        await writer.type(" typed")
         await entry(writer, "To itself").get_by_role("link").click()
     await writer.sees("words typed")
     saved = next(number for number, url in enumerate(pages) if url.endswith("/content"))

@@ -214,7 +214,7 @@ async def test_versions_are_grouped_by_sessions_and_any_two_are_compared(console
 
 async def test_one_block_of_a_version_is_restored_and_read_as_it_is_shown(console: Console, person: NewPerson) -> None:
     file = console.mirrord.file("Sessions.md")
-    for text in (before := "**one**\n\ntwo\n\nthree\n", "ONE\n\ntwo\n\nTHREE\n"):
+    for text in ("earlier\n", before := "**one**\n\ntwo\n\nthree\n", "ONE\n\ntwo\n\nTHREE\n"):
         save(file, text)
         await_text(console, text)
     page = row_of(console.mirrord, "Sessions.md")
