@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.db.content import link_rows
+from mirrord.db.content import due_links, link_rows
 from mirrord.db.content.link_rows import EntryPlace, LinkName
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch
@@ -64,7 +64,7 @@ async def _replace_names(connection: Connection, tenant: TenantId, renamed: Rena
     moves = await gather_moves(connection, tenant, renamed, rule)
     await link_rows.replace_names(connection, tenant, renamed, [name for _, new in renamed.values() for name in new])
     touched = await load_touched(connection, tenant, renamed)
-    await link_rows.mark_links_due(connection, tenant, touched.keys, touched.sources)
+    await due_links.mark_links_due(connection, tenant, touched.keys, touched.sources)
     folders = [entry for entry, (_, new) in renamed.items() if new and new[0].kind is Kind.FOLDER]
     if folders:
         await link_rows.clear_links_of_folders(connection, tenant, folders)

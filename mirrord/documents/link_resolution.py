@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-from mirrord.db.content import link_rows
-from mirrord.db.content.link_rows import DueLink
+from mirrord.db.content import due_links
+from mirrord.db.content.due_links import DueLink
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import load_candidates, load_named_origins
 from mirrord.domain.entry import EntryId, TenantId
@@ -13,7 +13,7 @@ from mirrord.domain.link_meaning import Candidate, LinkMeaning, Origin, resolve_
 
 async def resolve_due_links(connection: Connection, tenant: TenantId) -> int:
     """Resolve a batch of links that are due; returns their number."""
-    return await _resolve(connection, tenant, await link_rows.load_due_links(connection, tenant))
+    return await _resolve(connection, tenant, await due_links.load_due_links(connection, tenant))
 
 
 async def resolve_touched_links(
@@ -24,7 +24,7 @@ async def resolve_touched_links(
 
     Call this before names change: what such a link meant once says nothing about what it means.
     """
-    await _resolve(connection, tenant, await link_rows.load_touched_due_links(connection, tenant, keys, sources))
+    await _resolve(connection, tenant, await due_links.load_touched_due_links(connection, tenant, keys, sources))
 
 
 async def _resolve(connection: Connection, tenant: TenantId, due: Sequence[DueLink]) -> int:
@@ -35,7 +35,7 @@ async def _resolve(connection: Connection, tenant: TenantId, due: Sequence[DueLi
     keyed = [(link, target_key(link.kind, link.target, origins[link.source])) for link in due]
     keys = {key for _, key in keyed if key is not None}
     candidates = await load_candidates(connection, tenant, keys, as_named=True)
-    await link_rows.store_targets(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
+    await due_links.store_targets(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
     return len(due)
 
 

@@ -4,7 +4,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,13 +135,16 @@ class History:
     trigger: str | None = None
 
 
+def choose_steps(chance: random.Random, acts: Mapping[str, tuple[int, object]], length: int) -> tuple[Step, ...]:
+    """*length* of *acts*, which have their weights, by chance."""
+    names = chance.choices(list(acts), [weight for weight, _ in acts.values()], k=length)
+    return tuple(Step(name, chance.randrange(840), chance.randrange(840)) for name in names)
+
+
 def history(seed: int, length: int = STEPS) -> History:
     """The same for the same seed."""
     chance = random.Random(seed)
-    names, weights = list(ACTS), [weight for weight, _ in ACTS.values()]
-    steps = tuple(
-        Step(name, chance.randrange(840), chance.randrange(840)) for name in chance.choices(names, weights, k=length)
-    )
+    steps = choose_steps(chance, ACTS, length)
     return History(seed, chance.random() < 0.2, chance.choice(FIRST_PAGES), steps, trigger_of_seed(seed))
 
 

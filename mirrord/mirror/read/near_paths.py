@@ -5,7 +5,7 @@ import heapq
 from collections.abc import Iterable
 
 from mirrord.domain.place import name_key
-from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, name_of
 
 _MAX_RESULTS = 3
 _MAX_COMPARED = 30  # paths, those with the most shared letter pairs: an exact comparison is slow
@@ -28,10 +28,6 @@ def _plain_path(path: str) -> str:
     return name_key(path.removesuffix("/" + INDEX_FILE).removesuffix(SUFFIX))
 
 
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _letter_pairs(text: str) -> set[str]:
     return {text[at : at + 2] for at in range(len(text) - 1)}
 
@@ -42,5 +38,5 @@ def _shared_fraction(first: set[str], second: set[str]) -> float:
 
 def _likeness(first: str, second: str) -> float:
     """Likeness of the whole paths or of the names alone: a caller may know only the name."""
-    pairs = (first, second), (_name_of(first), _name_of(second))
+    pairs = (first, second), (name_of(first), name_of(second))
     return max(difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)

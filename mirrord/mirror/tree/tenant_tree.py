@@ -15,7 +15,7 @@ from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.file_access import make_directory
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.replaced_file import Replaced
-from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
+from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, name_of, parent_of, printable
 
 __all__ = ["Layer", "Stat", "Tree", "check_entry"]
 
@@ -135,7 +135,7 @@ class Tree:
         """Whether *path* exists in exactly this spelling: a file system that ignores case opens others too."""
         while path:
             try:
-                if _name_of(path) not in self.list_names(parent_of(path)):
+                if name_of(path) not in self.list_names(parent_of(path)):
                     return False
             except (FileNotFoundError, NotADirectoryError):
                 return False
@@ -256,7 +256,7 @@ class Tree:
         check_entry(path)
         try:
             with self.open_directory(parent_of(path)) as parent:
-                kernel.rmdir(parent, _name_of(path))
+                kernel.rmdir(parent, name_of(path))
                 kernel.fsync(parent)
         except FileNotFoundError:
             return True
@@ -281,14 +281,14 @@ class Tree:
         with self.open_directory(parent_of(target)) as into:
             try:
                 with self.open_directory(parent_of(source)) as out:
-                    self.rename_new(out, _name_of(source), into, _name_of(target))
+                    self.rename_new(out, name_of(source), into, name_of(target))
                     kernel.fsync(into)
                     kernel.fsync(out)
             except FileExistsError:
                 raise Stale(f"{printable(target)!r} exists already; {printable(source)!r} stays.") from None
             except FileNotFoundError:
                 raise Stale(f"{printable(source)!r} is no longer there.") from None
-            return stat_of(os.stat(_name_of(target), dir_fd=into, follow_symlinks=False))
+            return stat_of(os.stat(name_of(target), dir_fd=into, follow_symlinks=False))
 
     def exchange(self, first: str, other: str) -> None:
         """
@@ -304,7 +304,7 @@ class Tree:
                 self.open_directory(parent_of(first)) as one_parent,
                 self.open_directory(parent_of(other)) as other_parent,
             ):
-                kernel.exchange(one_parent, _name_of(first), other_parent, _name_of(other))
+                kernel.exchange(one_parent, name_of(first), other_parent, name_of(other))
                 kernel.fsync(one_parent)
                 kernel.fsync(other_parent)
         except FileNotFoundError:
@@ -386,10 +386,6 @@ def check_entry(path: str) -> None:
     contained_files.check_path(path)
     if not path or is_own_state(path):
         raise Refused(f"{printable(path)!r} belongs to mirrord itself and is not a page.")
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _has_name(directory: int, name: str) -> bool:

@@ -115,6 +115,11 @@ def parent_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def name_of(path: str) -> str:
+    """The last name in *path*."""
+    return path.rpartition("/")[2]
+
+
 def lineage(path: str) -> Iterator[str]:
     """*path* and its parent directories without the root, innermost first."""
     while path:

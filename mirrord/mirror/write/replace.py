@@ -17,7 +17,7 @@ from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.replaced_file import Replaced
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
-from mirrord.mirror.tree.tree_layout import parent_of, printable
+from mirrord.mirror.tree.tree_layout import name_of, parent_of, printable
 from mirrord.mirror.write import displaced_files, trash
 from mirrord.mirror.write.displaced_files import DisplacedSave, WriteTarget
 from mirrord.mirror.write.journal import Journal
@@ -110,7 +110,7 @@ def write(
         return Written(None)
     tree.claim_with_next_syncs(path, len(data))  # with the new text, and with its place
     with tree.open_directory(parent_of(path)) as directory:
-        place = WriteTarget(tree, path, directory, _name_of(path))
+        place = WriteTarget(tree, path, directory, name_of(path))
         if expected.digest is None:
             return _create(place, journal, label, data, also_sync)
         return _replace(place, journal, label, data, expected.stat, also_sync)
@@ -132,7 +132,7 @@ def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, our
     """
     check_entry(path)
     with tree.open_directory(parent_of(path)) as directory:
-        place = WriteTarget(tree, path, directory, _name_of(path))
+        place = WriteTarget(tree, path, directory, name_of(path))
         if not tree.can_exchange:
             return _retract_stepwise(place, journal, save, ours)
         kernel.exchange(journal.descriptor, save.name, directory, place.name)
@@ -155,7 +155,7 @@ def remove(tree: Tree, journal: Journal, path: str, expected: ExpectedFile, remo
     assert expected.digest is not None
     label = Label(expected.entry, expected.digest, None)
     with ExitStack() as stack:
-        place = WriteTarget(tree, path, stack.enter_context(tree.open_directory(parent_of(path))), _name_of(path))
+        place = WriteTarget(tree, path, stack.enter_context(tree.open_directory(parent_of(path))), name_of(path))
         _open_expected(stack, place, expected.digest)
         name = stack.enter_context(journal.set_aside(label, None, removal.key))
         displaced_files.move_aside(place, journal, name)
@@ -307,7 +307,3 @@ def _stat_if_unchanged(place: WriteTarget, expected: Stat) -> Stat | None:
     except FileNotFoundError:
         return None
     return current if current.has_same_content(expected) else None
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]

@@ -17,7 +17,7 @@ from tests.faults.bound.bound_world import BoundLedger, BoundWorld
 from tests.faults.bound.shapes import SHAPES, Shape
 from tests.faults.file_acts import FILE_ACTS, MISSED, leave_no_halves
 from tests.faults.halt_acts import decide_halts, standing_halts
-from tests.faults.machine import FAULTS, Step
+from tests.faults.machine import FAULTS, Step, choose_steps
 from tests.faults.world import Cluster, Late
 
 STEPS = 40
@@ -48,9 +48,7 @@ def bound_history(seed: int, length: int = STEPS) -> BoundHistory:
     """The same for the same seed."""
     chance = random.Random(seed)
     acts = ACTS | ACCIDENTS if seed % ACCIDENTAL_SEEDS == ACCIDENTAL_SEEDS - 1 else ACTS
-    weights = [weight for weight, _ in acts.values()]
-    names = chance.choices(list(acts), weights, k=length)
-    steps = tuple(Step(name, chance.randrange(840), chance.randrange(840)) for name in names)
+    steps = choose_steps(chance, acts, length)
     return BoundHistory(seed, SHAPES[seed // 2 % len(SHAPES)], chance.choice(FIRST_ROWS), steps)
 
 
