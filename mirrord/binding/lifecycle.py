@@ -12,7 +12,7 @@ from mirrord.binding.mappings.mapping import Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.statements.bound_sql import removal_statements
 from mirrord.binding.statements.write_statements import all_installation, all_renewal
-from mirrord.db.bindings import app_catalogue, binding_rows
+from mirrord.db.bindings import app_catalogue, binding_rows, former_entries
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.bound_pages import acting_as
 from mirrord.db.database import DAEMON_ROLE, Connection, set_tenant
@@ -114,6 +114,8 @@ async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     """Remove everything that *binding* added to the database; its pages stay as they are."""
     async with _changing_app_tables(connection, binding.tenant):
         async with acting_as(connection, DAEMON_ROLE):
+            table = str(parse_mapping(binding.mapping).page.table)
+            await former_entries.keep_entries(connection, binding.tenant, binding.id, table)
             await binding_rows.delete_binding(connection, binding.tenant, binding.id)
             is_last = not await binding_rows.list_mappings(connection)
         await connection.execute("RESET ROLE")

@@ -14,7 +14,7 @@ from mirrord.binding.row_order import RowOrder, order_rows
 from mirrord.binding.statements.bound_sql import role_of
 from mirrord.binding.statements.path_queries import PathStatements
 from mirrord.binding.statements.row_queries import AppStatements
-from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages
+from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages, former_entries
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
 from mirrord.db.bindings.page_state import PageState
@@ -183,6 +183,19 @@ async def _add_known_rows(connection: Connection, binding: BindingRow, source: A
     if missing := above - state.bound.keys():
         state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, missing))
         await _add_rows(connection, binding, source, state, missing - state.bound.keys() - state.ids)
+    await _bind_again(connection, binding, source, state)
+
+
+async def _bind_again(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
+    """Bind the rows that are new to the pages that they had before the binding was dropped."""
+    if new := state.rows.keys() - state.bound.keys():
+        table = str(source.mapping.page.table)
+        bound = _bound_entries_of(await former_entries.bind_again(connection, binding, table, new))
+        state.bound |= bound
+        if bound:
+            state.pages |= await bound_pages.load_pages(
+                connection, binding.tenant, [each.entry for each in bound.values()]
+            )
 
 
 def _bound_entries_of(agreed: ByKey[str, EntryRow]) -> dict[str, BoundEntry]:
@@ -205,3 +218,4 @@ async def _add_rows(
         state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, pending | above))
         pending = above - state.bound.keys() - state.ids
         state.ids |= pending
+    await _bind_again(connection, binding, source, state)

@@ -39,7 +39,7 @@ from tests.support.trees import tree
 NOT_KEPT = {
     *("tenant_clock", "link_name", "link_cursor", "segment_cursor", "event_outbox", "event_claim"),
     *("mirror", "mirror_base", "halt", "problem", "tenant_claim", "page_search", "search_due"),
-    *("binding", "binding_entry"),  # of tables of an app in the same database
+    *("binding", "binding_entry", "former_binding_entry"),  # of tables of an app in the same database
 }
 PICTURE = os.urandom(1 << 20) + b"the second part"
 ASKED = """

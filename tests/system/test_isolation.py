@@ -46,6 +46,9 @@ INSERT INTO mirrord.binding (tenant_id, id, name, mapping, fingerprint, compare_
 INSERT INTO mirrord.binding_entry (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
     SELECT tenant_id, id, 'x', gen_random_uuid(), 1, 'x', '1' FROM mirrord.binding
      WHERE tenant_id = mirrord.current_tenant();
+INSERT INTO mirrord.former_binding_entry (tenant_id, binding_id, external_id, entry_id, version, page_table)
+    SELECT tenant_id, binding_id, external_id, entry_id, version, 'x' FROM mirrord.binding_entry
+     WHERE tenant_id = mirrord.current_tenant();
 INSERT INTO mirrord.change_set (kind, title, actor) VALUES ('connection', 'x', '{}');
 INSERT INTO mirrord.search_due (tenant_id, page_id) VALUES (mirrord.current_tenant(), gen_random_uuid());
 INSERT INTO mirrord.page_search (tenant_id, page_id, words, names, name_lines, changed_at)

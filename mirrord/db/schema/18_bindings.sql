@@ -35,4 +35,16 @@ CREATE TABLE mirrord.binding_entry (
     FOREIGN KEY (tenant_id, binding_id) REFERENCES mirrord.binding (tenant_id, id) ON DELETE CASCADE
 );
 
+-- What rows and pages agreed on in a binding that was dropped: added again under its name, it knows them by this.
+CREATE TABLE mirrord.former_binding_entry (
+    tenant_id   uuid NOT NULL,
+    binding_id  uuid NOT NULL,                   -- the same when the binding is added again
+    external_id text COLLATE "C" NOT NULL,
+    entry_id    uuid NOT NULL,
+    version     bigint NOT NULL,                 -- of the page
+    page_table  text NOT NULL,                   -- of the app: a row of another one has nothing to do with the page
+    PRIMARY KEY (tenant_id, binding_id, external_id),
+    FOREIGN KEY (tenant_id) REFERENCES mirrord.tenant (id)
+);
+
 RESET ROLE;

@@ -1,0 +1,52 @@
+"""What rows and pages agreed on in bindings that were dropped, for those that are added again under their names."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.database import Connection
+from mirrord.domain.entry import TenantId
+
+_FORGET = """
+DELETE FROM mirrord.former_binding_entry AS f
+ WHERE f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s
+   AND (EXISTS (SELECT FROM mirrord.binding_entry AS e
+                 WHERE (e.tenant_id, e.binding_id) = (f.tenant_id, f.binding_id)
+                   AND (e.external_id = f.external_id OR e.entry_id = f.entry_id))
+        OR NOT EXISTS (SELECT FROM mirrord.page AS p WHERE (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)))"""
+_KEEP = """
+INSERT INTO mirrord.former_binding_entry (tenant_id, binding_id, external_id, entry_id, version, page_table)
+SELECT tenant_id, binding_id, external_id, entry_id, version, %(page_table)s FROM mirrord.binding_entry
+ WHERE tenant_id = %(tenant)s AND binding_id = %(binding)s"""
+_BIND = """
+WITH former AS (
+    DELETE FROM mirrord.former_binding_entry AS f USING mirrord.page AS p
+     WHERE f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s AND f.page_table = %(page_table)s
+       AND f.external_id = ANY (%(ids)s)
+       AND (p.tenant_id, p.id, p.kind) = (f.tenant_id, f.entry_id, 'page') AND p.deleted_at IS NULL
+       AND NOT EXISTS (SELECT FROM mirrord.binding_entry AS e
+                        WHERE e.tenant_id = f.tenant_id AND e.entry_id = f.entry_id)
+    RETURNING f.external_id, f.entry_id, f.version)
+INSERT INTO mirrord.binding_entry (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
+SELECT %(tenant)s, %(binding)s, external_id, entry_id, version, '', '' FROM former
+RETURNING external_id, entry_id, version, digest, external_version"""
+
+
+async def keep_entries(connection: Connection, tenant: TenantId, binding: UUID, page_table: str) -> None:
+    """Keep what *binding* agreed on, which is about to be deleted. page_table: of the app."""
+    values = {"tenant": tenant, "binding": binding, "page_table": page_table}
+    await connection.execute(_FORGET, values)
+    await connection.execute(_KEEP, values)
+
+
+async def bind_again(
+    connection: Connection, binding: BindingRow, page_table: str, external_ids: Collection[str]
+) -> dict[str, EntryRow]:
+    """
+    Bind rows to the living pages that they had in the binding before; returns those by the id of the row.
+
+    Each is a row that changed since: only the version of the page is known from then.
+    """
+    values = {"tenant": binding.tenant, "binding": binding.id, "page_table": page_table, "ids": list(external_ids)}
+    cursor = await connection.execute(_BIND, values)
+    return {row[0]: EntryRow(*row) for row in await cursor.fetchall()}
