@@ -13,7 +13,7 @@ import psycopg
 
 from mirrord.errors import MirrordError
 from mirrord.mirror.process_setup import prepare_process
-from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, processes, race, syscalls
+from tests.faults import canaries, change_sets, courses, coverage, cuts, machine, planner, processes, race, syscalls
 from tests.faults.bound.bound_history import bound_history, play_bound
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
@@ -177,13 +177,13 @@ def shrink_machine(run: Run) -> Outcome:
     """The fewest steps of one history that still fail; each attempt is made twice, for timing is chance."""
     history, outcome, numbers = machine.history(run.seed), Outcome(), itertools.count()
 
-    def fails(steps: Iterable[machine.Step]) -> bool:
+    def fails(steps: Iterable[courses.Step]) -> bool:
         fewer = replace(history, steps=tuple(steps))
         names = [f"shrink-{run.seed}-{next(numbers)}" for _ in range(2)]
         return any(_fails(run, fewer, name) for name in names)
 
     if fails(history.steps):
-        outcome.take(f"CAMPAIGN=machine SEED={run.seed}", [machine.spelled(machine.shrink(history.steps, fails))])
+        outcome.take(f"CAMPAIGN=machine SEED={run.seed}", [courses.spelled(courses.shrink(history.steps, fails))])
     return outcome
 
 

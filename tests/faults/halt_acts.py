@@ -1,5 +1,9 @@
 """Deletions that are so many that they halt, acts that go on while a halt stands, and what a person decides."""
 
+from contextlib import suppress
+
+import psycopg
+
 from tests.faults.file_acts import Act, files_of
 from tests.faults.tokens import Ledger
 from tests.faults.world import World
@@ -33,6 +37,12 @@ def decide_halts(world: World, ledger: Ledger, first: int, _: int) -> None:
     undecided = [halt for halt, is_open in standing_halts(world).items() if is_open]
     for number, halt in enumerate(undecided, first):
         world.app.execute(_DECIDE, [halt, "apply" if number % DISCARDED_OF else "discard"])
+
+
+def decide_standing_halts(world: World, ledger: Ledger) -> None:
+    """The same after all acts; where Postgres has cut the connection, its caller does it again."""
+    with suppress(psycopg.Error):
+        decide_halts(world, ledger, ledger.edits, 0)
 
 
 def standing_halts(world: World) -> dict[int, bool]:

@@ -1,25 +1,24 @@
 """The random state machine: real files, a real Postgres, two daemons, an app, and everything that goes wrong."""
 
 import random
-import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import psycopg
-
 from tests.faults.app_triggers import created_trigger, drop_trigger, trigger_of_seed
-from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
-from tests.faults.halt_acts import HALT_ACTS, decide_halts, standing_halts
+from tests.faults.courses import Course, Step, choose_steps, live_through
+from tests.faults.file_acts import FILE_ACTS, Act, leave_no_halves
+from tests.faults.halt_acts import HALT_ACTS, decide_standing_halts, standing_halts
 from tests.faults.oracle import VERSIONS_PER_EDIT, restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS, commit_all
 from tests.faults.tokens import Ledger
 from tests.faults.tool_acts import TOOL_ACTS
-from tests.faults.world import PATIENCE, Cluster, Late, World
+from tests.faults.world import PATIENCE, Cluster, World
 from tests.support.harness import eventually
 
 STEPS = 40
@@ -111,15 +110,6 @@ ACTS: dict[str, tuple[int, Act]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One act; the numbers choose among what is there when it comes to it, so that any step may be left out."""
-
-    name: str
-    first: int
-    second: int
-
-
-@dataclass(frozen=True, slots=True)
 class History:
     """
     What one seed stands for.
@@ -133,12 +123,6 @@ class History:
     first_pages: int
     steps: tuple[Step, ...]
     trigger: str | None = None
-
-
-def choose_steps(chance: random.Random, acts: Mapping[str, tuple[int, object]], length: int) -> tuple[Step, ...]:
-    """*length* of *acts*, which have their weights, by chance."""
-    names = chance.choices(list(acts), [weight for weight, _ in acts.values()], k=length)
-    return tuple(Step(name, chance.randrange(840), chance.randrange(840)) for name in names)
 
 
 def history(seed: int, length: int = STEPS) -> History:
@@ -156,24 +140,19 @@ def play(
 
     Raises Late where a daemon was not ready in time: that may be the machine's fault.
     """
-    directory.mkdir(parents=True)
+    return live_through(directory, _opened_course(cluster, directory, name, history), history.steps, say)
+
+
+@contextmanager
+def _opened_course(cluster: Cluster, directory: Path, name: str, history: History) -> Iterator[Course[World, Ledger]]:
     world, ledger = World(cluster, directory, name, silent=history.silent), Ledger()
+    begin, end = partial(_begin, first_pages=history.first_pages), partial(_end, trigger=history.trigger)
     try:
         with created_trigger(world, history.trigger):
-            _begin(world, ledger, history.first_pages)
-            for step in history.steps:
-                _take(world, ledger, step, say)
-            sentences = _end(world, ledger, history.trigger)
-    except Late:
-        raise
-    except (AssertionError, TimeoutError) as error:
-        sentences = [f"STUCK {type(error).__name__} {error}"]
+            yield Course(world, ledger, ACTS, begin, end)
     finally:
         commit_all(ledger)
         world.close()
-    if not sentences:
-        shutil.rmtree(directory)
-    return sentences
 
 
 def _begin(world: World, ledger: Ledger, first_pages: int) -> None:
@@ -190,18 +169,6 @@ def _begin(world: World, ledger: Ledger, first_pages: int) -> None:
     world.begin()
 
 
-def _take(world: World, ledger: Ledger, step: Step, say: Callable[[str], None]) -> None:
-    try:
-        ACTS[step.name][1](world, ledger, step.first, step.second)
-    except MISSED as missed:
-        say(f"  {step.name} {step.first} {step.second}: not done: {type(missed).__name__} {str(missed)[:100]}")
-    else:
-        say(f"  {step.name} {step.first} {step.second}: {list(ledger.written.items())[-1:]}")
-    for mirror in world.mirrors:
-        if mirror.is_expected_up and not mirror.running:
-            raise AssertionError(f"{mirror.directory.name}: the daemon ended by itself:\n{mirror.log_end()}")
-
-
 def _end(world: World, ledger: Ledger, trigger: str | None) -> list[str]:
     leave_no_halves(world, ledger)
     commit_all(ledger)
@@ -215,10 +182,7 @@ def _end(world: World, ledger: Ledger, trigger: str | None) -> list[str]:
 
 def _quiesce(world: World, ledger: Ledger) -> None:
     """Until nothing is to be done and nobody is asked anything: what a decision changes may halt in its turn."""
-
-    def decide() -> None:
-        with suppress(psycopg.Error):  # the first word on a connection that Postgres has cut; it looks again
-            decide_halts(world, ledger, ledger.edits, 0)
+    decide = partial(decide_standing_halts, world, ledger)
 
     def is_over() -> bool:
         decide()
@@ -229,23 +193,3 @@ def _quiesce(world: World, ledger: Ledger) -> None:
         if not standing_halts(world):
             return
         eventually(is_over, "what was decided to be done", PATIENCE)
-
-
-def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> Sequence[Step]:
-    """Fewer steps that fail too: leave out halves, quarters, … and single ones, as long as that works."""
-    size = max(1, len(steps) // 2)
-    while True:
-        for start in range(0, len(steps), size):
-            fewer = [*steps[:start], *steps[start + size :]]
-            if fewer and fails(fewer):
-                steps = fewer
-                break
-        else:
-            if size == 1:
-                return steps
-            size = max(1, size // 2)
-
-
-def spelled(steps: Iterable[Step]) -> str:
-    """A history for a person, and for `tests.faults.replay`."""
-    return "\n".join(f"  {step.name!r}, {step.first}, {step.second}" for step in steps)

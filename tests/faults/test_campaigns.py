@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import canaries, coverage, cuts, machine, race, syscalls
+from tests.faults import canaries, courses, coverage, cuts, machine, race, syscalls
 from tests.faults.bound.bound_history import begin_history, bound_history, play_bound, settle_sides
 from tests.faults.bound.bound_oracle import bound_violations
 from tests.faults.bound.bound_world import BoundLedger, BoundWorld
@@ -157,8 +157,8 @@ def test_a_scenario_has_one_name() -> None:
 
 
 def test_shrinking_finds_the_steps_that_matter() -> None:
-    steps = [machine.Step("pause", number, 0) for number in range(20)]
-    fewer = machine.shrink(steps, lambda remaining: {3, 17} <= {step.first for step in remaining})
+    steps = [courses.Step("pause", number, 0) for number in range(20)]
+    fewer = courses.shrink(steps, lambda remaining: {3, 17} <= {step.first for step in remaining})
 
     assert [step.first for step in fewer] == [3, 17]
 

@@ -1,10 +1,10 @@
 """A random history of a bound app, of people, of agents, and of faults; the same for the same seed."""
 
 import random
-import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -15,10 +15,11 @@ from tests.faults.bound.binding_acts import ACCIDENTS, BINDING_ACTS, enable_trig
 from tests.faults.bound.bound_oracle import bound_violations
 from tests.faults.bound.bound_world import BoundLedger, BoundWorld
 from tests.faults.bound.shapes import SHAPES, Shape
-from tests.faults.file_acts import FILE_ACTS, MISSED, leave_no_halves
-from tests.faults.halt_acts import decide_halts, standing_halts
-from tests.faults.machine import FAULTS, Step, choose_steps
-from tests.faults.world import Cluster, Late
+from tests.faults.courses import Course, Step, choose_steps, live_through
+from tests.faults.file_acts import FILE_ACTS, leave_no_halves
+from tests.faults.halt_acts import decide_standing_halts, standing_halts
+from tests.faults.machine import FAULTS
+from tests.faults.world import Cluster
 
 STEPS = 40
 FIRST_ROWS = (3, 8, 14)
@@ -60,23 +61,19 @@ def play_bound(
 
     Raises Late where a daemon was not ready in time: that may be the machine's fault.
     """
-    directory.mkdir(parents=True)
+    return live_through(directory, _opened_course(cluster, directory, name, history), history.steps, say)
+
+
+@contextmanager
+def _opened_course(
+    cluster: Cluster, directory: Path, name: str, history: BoundHistory
+) -> Iterator[Course[BoundWorld, BoundLedger]]:
     world, ledger = BoundWorld(cluster, directory, name, history.shape), BoundLedger()
     try:
-        begin_history(world, ledger, history.first_rows)
-        for step in history.steps:
-            _take(world, ledger, step, say)
-        sentences = _end(world, ledger)
-    except Late:
-        raise
-    except (AssertionError, TimeoutError) as error:
-        sentences = [f"STUCK {type(error).__name__} {error}"]
+        yield Course(world, ledger, ACTS | ACCIDENTS, partial(begin_history, first_rows=history.first_rows), _end)
     finally:
         _end_transactions(world, ledger)
         world.close()
-    if not sentences:
-        shutil.rmtree(directory)
-    return sentences
 
 
 def begin_history(world: BoundWorld, ledger: BoundLedger, first_rows: int) -> None:
@@ -89,19 +86,6 @@ def begin_history(world: BoundWorld, ledger: BoundLedger, first_rows: int) -> No
         insert = APP_ACTS["insert"][1]
         insert(world, ledger, 0 if number < 2 else number, number)
     world.begin()
-
-
-def _take(world: BoundWorld, ledger: BoundLedger, step: Step, say: Callable[[str], None]) -> None:
-    act = (ACTS | ACCIDENTS)[step.name][1]
-    try:
-        act(world, ledger, step.first, step.second)
-    except MISSED as missed:
-        say(f"  {step.name} {step.first} {step.second}: not done: {type(missed).__name__} {str(missed)[:100]}")
-    else:
-        say(f"  {step.name} {step.first} {step.second}: {list(ledger.written.items())[-1:]}")
-    for mirror in world.mirrors:
-        if mirror.is_expected_up and not mirror.running:
-            raise AssertionError(f"{mirror.directory.name}: the daemon ended by itself:\n{mirror.log_end()}")
 
 
 def _end(world: BoundWorld, ledger: BoundLedger) -> list[str]:
@@ -128,14 +112,9 @@ def _end_transactions(world: BoundWorld, ledger: BoundLedger) -> None:
 
 def settle_sides(world: BoundWorld, ledger: BoundLedger) -> None:
     """Until neither files, pages nor rows have news, and no one is asked anything."""
-
-    def decide() -> None:
-        with suppress(psycopg.Error):  # the first word on a connection that Postgres has cut; it looks again
-            decide_halts(world, ledger, ledger.edits, 0)
-
     for number in range(MAX_ROUNDS):
         before = _picture(world)
-        world.quiesce(decide)
+        world.quiesce(partial(decide_standing_halts, world, ledger))
         world.await_rest(is_blind=ledger.is_blind and number == 0)
         waits = any(oracle.leftovers(world, mirror) for mirror in world.mirrors)  # copies of tools: one look a second
         if not standing_halts(world) and not waits and _picture(world) == before:
