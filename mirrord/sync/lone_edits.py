@@ -1,28 +1,37 @@
 """
 The short ways of the most frequent changes: one known page was saved, or an app wrote one, and nothing else waits.
 
-Observing, deciding, rendering and writing are those of every pass, but in one transaction. Where one of them shows
-anything else, nothing is written, and the pass goes its long way.
+Identifying, deciding, rendering and writing are those of every pass, but in one transaction. Where one of them shows
+anything else, nothing is written or noted, and the pass goes its long way.
 """
 
+import asyncio
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import dataclass
 
 import psycopg
 
 from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_tables import keep_statistics
-from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
-from mirrord.errors import Locked, UserError
-from mirrord.mirror.seen_files import Index
+from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, Kind, digest_of
+from mirrord.errors import Busy, Damaged, Locked, Refused, UserError
+from mirrord.markdown.frontmatter.page_text import PageText, decode
+from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.tree.contained_files import read
+from mirrord.mirror.tree.tree_layout import SUFFIX, spot_of_file
+from mirrord.mirror.write.applied_plans import list_notes
 from mirrord.sync.change_sources import Feed
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_plain_save
 from mirrord.sync.engine_parts import EngineParts, failure_of
 from mirrord.sync.observation.file_look import UNKNOWN_ENTRY
+from mirrord.sync.observation.identity_evidence import FoundFile
+from mirrord.sync.observation.look_result import LookResult
+from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, TreeView, observe_save
 from mirrord.sync.pass_results import conclude
-from mirrord.sync.writing.apply import PassOutcome, may_be_stale
+from mirrord.sync.writing.apply import PassOutcome
 from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
 from mirrord.sync.writing.row_writes import write_save
 from mirrord.sync.writing.write_outcomes import concerns_rows
@@ -47,37 +56,79 @@ async def read_feed(parts: EngineParts, feed: Feed, hindered_entries: Collection
     return await feed.read(hindered_entries)
 
 
-def is_lone_save(parts: EngineParts, dirty: Dirty, view: TreeView) -> bool:
-    """Whether a pass is about one changed page file only, and nothing is under way or in doubt that may concern it."""
-    is_at_rest = parts.writing is None and not parts.retries.has_doubts
-    return is_at_rest and not (dirty.entries or view.notes) and shows_known_page(view, parts.sides.looker.index)
+def find_lone_page(parts: EngineParts, dirty: Dirty) -> str | None:
+    """The path that a pass is about, if that is one known page only, and nothing is under way or in doubt."""
+    if len(dirty.paths) != 1 or dirty.entries or dirty.forced or parts.writing is not None:
+        return None
+    (path,) = dirty.paths
+    is_known_page = path.endswith(SUFFIX) and path in parts.sides.looker.index
+    return path if is_known_page and path not in parts.problems.paths and not parts.retries.has_doubts else None
 
 
-def shows_known_page(view: TreeView, index: Index) -> bool:
-    """Whether a look shows one small page that is known by its path, and nothing else."""
-    look = view.look
-    if len(look.found_files) != 1 or look.gone_paths or look.unknown_files:
+@dataclass(frozen=True, slots=True)
+class KnownPage:
+    """
+    A look at one known page, and at nothing else.
+
+    view: as look_at_tree() would give it. page: its new text. record: what the index has to know of that, and does not
+    yet. Both None: the file is unchanged.
+    """
+
+    view: TreeView
+    page: PageText | None = None
+    record: CachedStat | None = None
+
+
+async def look_at_known_page(sides: Sides, path: str) -> KnownPage | None:
+    """Look at the page at *path*; None: something else than its text may have changed, so look at the tree."""
+    try:
+        return await asyncio.to_thread(_read_known_page, sides, path)
+    except (OSError, Refused, Busy, Damaged):
+        return None
+
+
+def _read_known_page(sides: Sides, path: str) -> KnownPage | None:
+    """
+    Like look_at_known_page(); blocking, and raises what a look at the tree reports.
+
+    Nothing was renamed if a page file was at the path before, and the file there now has the same inode, or one that no
+    path had. Whether it may be another page's file all the same, find_only_owner() decides as ever.
+    """
+    index = sides.looker.index
+    record, stat, spot = index.get(path), sides.tree.stat(path), spot_of_file(path)
+    parent = path.rpartition("/")[0]
+    if record is None or record.entry == UNKNOWN_ENTRY or record.digest == NO_TEXT or stat is None:
+        return None
+    if spot is None or spot.kind is not Kind.PAGE or (parent and parent not in index) or list_notes(sides.tree):
+        return None
+    if record[:5] == stat[:5]:
+        return KnownPage(TreeView(LookResult(looked_paths={path}), {}, frozenset()))
+    with sides.tree.open_file(path, stat) as descriptor:
+        data, stat = read(descriptor, path, MAX_LOOP_BYTES)
+    page, inode = PageText(decode(data)), (stat.device, stat.inode)
+    was_open = path in sides.looker.open_files.due
+    if index.origin_of(inode) not in (None, path) or page.views.error or was_open or list_notes(sides.tree):
+        return None
+    file = FoundFile(path, spot, digest_of(data), page.views.id, inode, data)
+    look = LookResult({path: file}, {path: page.views}, looked_paths={path})
+    written = sides.written_entries.of_tree(sides.tree)
+    return KnownPage(TreeView(look, written, None), page, CachedStat(*stat[:5], file.digest, record.entry))
+
+
+async def carry_over_save(parts: EngineParts, known: KnownPage) -> bool:
+    """Identify, decide and write in one transaction; False: it is no plain save, or not now, and nothing is written."""
+    sides, page, record, applied = parts.sides, known.page, known.record, PassOutcome()
+    if page is None or record is None or _may_be_stale(sides, record):
         return False
-    ((path, file),) = look.found_files.items()
-    if look.old_path.get(file.inode, path) != path:
-        return False
-    is_small_page = file.spot.kind is Kind.PAGE and file.data is not None and len(file.data) <= MAX_LOOP_BYTES
-    cached_stat = index.get(path)
-    return is_small_page and cached_stat is not None and cached_stat.entry != UNKNOWN_ENTRY
-
-
-async def carry_over_save(parts: EngineParts, view: TreeView) -> bool:
-    """Observe, decide and write in one transaction; False: it is no plain save, or not now, and nothing is written."""
-    sides, applied = parts.sides, PassOutcome()
     parts.known_entries = None
     try:
         async with (
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR, changes) as connection,
         ):
-            observation = await observe_save(connection, sides, view)
+            observation = await observe_save(connection, sides, known.view)
             decision = await _decide_save(parts, observation, applied) if observation is not None else None
-            if decision is not None and await write_save(connection, sides, decision, view.look.views, changes):
+            if decision is not None and await write_save(connection, sides, decision, page, changes):
                 applied.carried_out.append(decision)
     except (Locked, psycopg.Error, UserError) as error:
         if not (isinstance(error, Locked) or concerns_rows(error)):
@@ -85,16 +136,28 @@ async def carry_over_save(parts: EngineParts, view: TreeView) -> bool:
         return False
     if observation is None or not applied.carried_out:
         return False
-    await keep_statistics(sides.database, sides.tenant, 1)
+    (path,) = known.view.look.found_files
+    sides.looker.index.record(path, record)
     await conclude(parts, observation, applied)
+    await keep_statistics(sides.database, sides.tenant, 1)
     return True
 
 
+def _may_be_stale(sides: Sides, record: CachedStat) -> bool:
+    """Whether the save came soon after mirrord wrote the file, so that it may be that of an older text."""
+    buffers = sides.old_buffers
+    return record.entry in buffers.writes and buffers.may_show_older(record.entry, record.ctime_ns)
+
+
 async def _decide_save(parts: EngineParts, observation: Observation, applied: PassOutcome) -> Decision | None:
-    """The decision on a plain save that is not made from a stale buffer, and whose entry is not stopped."""
+    """
+    The decision on a plain save whose entry is not stopped.
+
+    A livelock needs moves of mirrord: an entry without any in the last time is not followed from its first save on.
+    """
     (state,) = observation.states.values()
     decision = Decision(state, Step.ROW, Move.TO_ROW, PlaceMove.NOTHING)
-    if not is_plain_save(state) or may_be_stale(parts.sides, decision):
-        return None
+    if not is_plain_save(state) or state.entry not in parts.restraint.followed:
+        return decision if is_plain_save(state) else None
     (decision,) = await parts.restraint.restrain([decision], applied.troubles)
     return decision if decision.step is Step.ROW else None

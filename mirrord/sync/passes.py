@@ -17,7 +17,7 @@ from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing, failure_of
 from mirrord.sync.joint_passes import carry_over_plans, mark_later
-from mirrord.sync.lone_edits import carry_over_save, is_lone_save
+from mirrord.sync.lone_edits import carry_over_save, find_lone_page, look_at_known_page
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
@@ -133,13 +133,18 @@ async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | No
     if not dirty.paths - dirty.forced:
         await _make_pass(parts, dirty, look)
         return
+    path = find_lone_page(parts, dirty) if look is None else None
+    known = await look_at_known_page(parts.sides, path) if path is not None else None
+    if known is not None and known.page is None:
+        await _make_pass(parts, dirty, None, known.view)
+        return
+    if known is not None and await carry_over_save(parts, known):
+        return
     changed, view = await asyncio.to_thread(_look_below, parts.sides, dirty)
     if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next
         parts.queue.mark(changed - dirty.paths)
         changed = frozenset()
     expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
-    if view is not None and is_lone_save(parts, expanded, view) and await carry_over_save(parts, view):
-        return
     await _run_guarded(parts, expanded, _make_pass(parts, expanded, look, view))
 
 

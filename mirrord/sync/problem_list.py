@@ -35,11 +35,12 @@ MAX_REPORTED_PROBLEMS = 50
 
 
 class ProblemList:
-    """The listed problems of one mirror."""
+    """The listed problems of one mirror. paths: the paths that have one."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._problems: dict[tuple[str, str], Problem] = {}
+        self.paths = frozenset[str]()
 
     def paths_seen_in_tree(self) -> list[str]:
         """Paths of the problems that were seen in the tree."""
@@ -70,6 +71,7 @@ class ProblemList:
         """Load the problems that an earlier daemon listed, in an open transaction."""
         listed = await open_issues.load_problems(connection, self._sides.tenant)
         self._problems = {(problem.path, problem.code): problem for problem in listed}
+        self.paths = frozenset(path for path, _ in self._problems)
 
     async def update(
         self,
@@ -130,3 +132,4 @@ class ProblemList:
         for key in solved:
             del self._problems[key]
         self._problems.update({(problem.path, problem.code): problem for problem in new_problems})
+        self.paths = frozenset(path for path, _ in self._problems)

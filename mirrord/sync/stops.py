@@ -209,11 +209,16 @@ _PLACE_WAYS = {PlaceMove.TO_ROW: Direction.TO_ROW, PlaceMove.TO_FILE: Direction.
 
 
 class Restraint:
-    """Follows the moves of one mirror's entries. Its state may be lost: then stopped entries try again."""
+    """
+    Follows the moves of one mirror's entries. Its state may be lost: then stopped entries try again.
+
+    followed: the entries that have a history of moves.
+    """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._histories = MoveHistories()
+        self.followed = self._histories.entries
 
     def release(self) -> list[EntryId]:
         """Let stopped entries try again; returns them."""

@@ -7,17 +7,8 @@ import pytest
 
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.domain.entry import Base, Digest, Kind, Row, State, UnreadableFile, digest_of
-from mirrord.mirror.mirror_state import CachedStat
-from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.tree_layout import spot_of_file
 from mirrord.sync.change_sources import is_lone_write
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide, is_plain_save
-from mirrord.sync.lone_edits import shows_known_page
-from mirrord.sync.observation.file_look import UNKNOWN_ENTRY
-from mirrord.sync.observation.identity_evidence import FoundFile
-from mirrord.sync.observation.look_result import LookResult
-from mirrord.sync.observation.observe import TreeView
-from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
 from tests.unit.states import ENTRY, FOLDER, THERE, A, B, C, all_states, base, file, row, state
 
 PATH = "Page.md"
@@ -64,48 +55,6 @@ def test_every_decision_on_a_plain_save_writes_the_row(seen_version: int | None,
     for each in plain:
         decision = decide(each, seen_version=seen_version, adopting=False, stale_places=stale_places)
         assert decision == Decision(each, Step.ROW, Move.TO_ROW, PlaceMove.NOTHING)
-
-
-def found(path: str = PATH, data: bytes = b"text") -> FoundFile:
-    spot = spot_of_file(path)
-    assert spot is not None
-    return FoundFile(path, spot, digest_of(data), None, (8, 7), data)
-
-
-def index_with(entry: object = ENTRY) -> Index:
-    return Index({PATH: CachedStat(8, 7, 1, 1, 1, A, entry)})  # type: ignore[arg-type]
-
-
-def view_of(*files: FoundFile, gone_paths: Iterable[str] = (), origin: str | None = None) -> TreeView:
-    look = LookResult({file.path: file for file in files}, gone_paths=set(gone_paths))
-    if origin is not None:
-        look.old_path[8, 7] = origin
-    return TreeView(look, {}, None)
-
-
-@pytest.mark.parametrize("origin", [None, PATH], ids=["by rename", "in place"])
-def test_one_changed_known_page_is_looked_at_in_the_transaction_that_writes_it(origin: str | None) -> None:
-    assert shows_known_page(view_of(found(), origin=origin), index_with())
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        pytest.param(view_of(), id="nothing"),
-        pytest.param(view_of(found(), found("Other.md")), id="two files"),
-        pytest.param(view_of(found(), gone_paths=["Gone.md"]), id="a file is gone"),
-        pytest.param(view_of(found(), origin="Before.md"), id="it was renamed"),
-        pytest.param(view_of(found("New.md")), id="unknown"),
-        pytest.param(view_of(found("assets/a.png")), id="an attachment"),
-        pytest.param(view_of(found(data=b"a" * (MAX_LOOP_BYTES + 1))), id="large"),
-    ],
-)
-def test_every_other_look_goes_the_long_way(view: TreeView) -> None:
-    assert not shows_known_page(view, index_with())
-
-
-def test_a_page_that_waits_for_its_row_goes_the_long_way() -> None:
-    assert not shows_known_page(view_of(found()), index_with(UNKNOWN_ENTRY))
 
 
 def loaded(rows: Iterable[Row], bases: Iterable[Base] = (base(A),)) -> LoadedEntries:

@@ -54,4 +54,4 @@ def test_writes_older_than_the_limit_are_forgotten() -> None:
     buffers = OldBuffers()
     for number in range(1_000):
         buffers.note_write(new_id(), after(number))
-    assert len(buffers._writes) <= BUFFER_SECONDS + 1
+    assert len(buffers.writes) <= BUFFER_SECONDS + 1

@@ -138,6 +138,7 @@ class MoveHistories:
 
     def __init__(self) -> None:
         self._courses: OrderedDict[EntryId, MoveHistory] = OrderedDict()  # that of the last move is the last
+        self.entries = self._courses.keys()  # that have a history
 
     def __len__(self) -> int:
         return len(self._courses)

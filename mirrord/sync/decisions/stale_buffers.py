@@ -108,9 +108,13 @@ class _Write:
 
 @dataclass(slots=True)
 class OldBuffers:
-    """When mirrord last wrote a row's text into the file of each page; entries older than every limit are dropped."""
+    """
+    When mirrord last wrote a row's text into the file of a page.
 
-    _writes: dict[EntryId, _Write] = field(default_factory=dict)
+    writes: by entry; those older than every limit are dropped.
+    """
+
+    writes: dict[EntryId, _Write] = field(default_factory=dict)
     _saved: dict[EntryId, Digest] = field(default_factory=dict)
 
     def note_save(self, entry: EntryId, digest: Digest) -> None:
@@ -119,19 +123,19 @@ class OldBuffers:
 
     def note_write(self, entry: EntryId, ctime_ns: int) -> None:
         """Note that mirrord wrote the row's text into the file."""
-        self._writes.pop(entry, None)
-        self._writes[entry] = _Write(ctime_ns, self._saved.pop(entry, None))
-        while (oldest := next(iter(self._writes.values()))).ctime_ns < ctime_ns - _limit_ns(oldest):
-            del self._writes[next(iter(self._writes))]
+        self.writes.pop(entry, None)
+        self.writes[entry] = _Write(ctime_ns, self._saved.pop(entry, None))
+        while (oldest := next(iter(self.writes.values()))).ctime_ns < ctime_ns - _limit_ns(oldest):
+            del self.writes[next(iter(self.writes))]
 
     def may_show_older(self, entry: EntryId, ctime_ns: int) -> bool:
         """Whether the editor that saved the file at *ctime_ns* may not have read mirrord's last write."""
-        write = self._writes.get(entry)
+        write = self.writes.get(entry)
         return write is not None and 0 <= ctime_ns - write.ctime_ns <= _limit_ns(write)
 
     def is_repeated(self, entry: EntryId, digest: Digest) -> bool:
         """Whether an editor saved the same bytes, made from an older text, just before mirrord wrote the file."""
-        write = self._writes.get(entry)
+        write = self.writes.get(entry)
         return write is not None and write.saved == digest
 
 

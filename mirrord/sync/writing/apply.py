@@ -173,7 +173,7 @@ async def find_stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[
 
     The version has the bytes of the file itself if an editor saved an older text once more.
     """
-    suspects = [pair for decision in decisions if may_be_stale(sides, decision) for pair in _select_suspect(decision)]
+    suspects = [pair for decision in decisions for pair in _select_suspect(decision) if _may_show_older(sides, *pair)]
     if suspects:  # a command read the text that it replaced
         written_entries = await asyncio.to_thread(sides.written_entries.of_tree, sides.tree)
         suspects = [(file, base) for file, base in suspects if written_entries.get(file.digest) != base.entry]
@@ -196,11 +196,6 @@ async def find_stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[
         if revision is not None:
             revisions[base.entry] = revision
     return revisions
-
-
-def may_be_stale(sides: Sides, decision: Decision) -> bool:
-    """Whether the file of *decision* may have been saved from an older text than the base."""
-    return any(_may_show_older(sides, file, base) for file, base in _select_suspect(decision))
 
 
 def _select_suspect(decision: Decision) -> Iterator[tuple[File, Base]]:

@@ -15,7 +15,7 @@ from mirrord.db.transactions import TransactionChanges
 from mirrord.domain.entry import FILE_ACTOR, File, Kind
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
-from mirrord.markdown.frontmatter.page_text import PageText, decode
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree.tree_layout import by_depth, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
@@ -249,14 +249,18 @@ async def write_save(
     connection: Connection,
     sides: Sides,
     decision: Decision,
-    views: Mapping[str, Views],
+    page: PageText,
     changes: TransactionChanges,
 ) -> bool:
-    """Write the page of a plain save in the open transaction; returns whether it still had the expected version."""
+    """
+    Write the page of a plain save in the open transaction; returns whether it still had the expected version.
+
+    page: the text of its file.
+    """
     file = decision.state.file
     assert isinstance(file, File)
     assert file.data is not None
-    write = PreparedWrite(decision, file.data, text_of(PageText(decode(file.data)), views.get(file.path)))
+    write = PreparedWrite(decision, file.data, text_of(page))
     statement = update_statement(sides, write, new_base(decision.state, file))
     (version,) = await run_statements(connection, [statement])
     changes.expected_entries = 1 if version is not None else None
