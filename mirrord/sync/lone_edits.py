@@ -115,9 +115,9 @@ def _read_known_page(sides: Sides, path: str) -> KnownPage | None:
     return KnownPage(TreeView(look, written, None), page, CachedStat(*stat[:5], file.digest, record.entry))
 
 
-async def carry_over_save(parts: EngineParts, known: KnownPage) -> bool:
+async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
     """Identify, decide and write in one transaction; False: it is no plain save, or not now, and nothing is written."""
-    sides, page, record, applied = parts.sides, known.page, known.record, PassOutcome()
+    sides, page, record, applied = parts.sides, known_page.page, known_page.record, PassOutcome()
     if page is None or record is None or _may_be_stale(sides, record):
         return False
     parts.known_entries = None
@@ -126,7 +126,7 @@ async def carry_over_save(parts: EngineParts, known: KnownPage) -> bool:
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR, changes) as connection,
         ):
-            observation = await observe_save(connection, sides, known.view)
+            observation = await observe_save(connection, sides, known_page.view)
             decision = await _decide_save(parts, observation, applied) if observation is not None else None
             if decision is not None and await write_save(connection, sides, decision, page, changes):
                 applied.carried_out.append(decision)
@@ -136,7 +136,7 @@ async def carry_over_save(parts: EngineParts, known: KnownPage) -> bool:
         return False
     if observation is None or not applied.carried_out:
         return False
-    (path,) = known.view.look.found_files
+    (path,) = known_page.view.look.found_files
     sides.looker.index.record(path, record)
     await conclude(parts, observation, applied)
     await keep_statistics(sides.database, sides.tenant, 1)

@@ -134,11 +134,11 @@ async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | No
         await _make_pass(parts, dirty, look)
         return
     path = find_lone_page(parts, dirty) if look is None else None
-    known = await look_at_known_page(parts.sides, path) if path is not None else None
-    if known is not None and known.page is None:
-        await _make_pass(parts, dirty, None, known.view)
+    known_page = await look_at_known_page(parts.sides, path) if path is not None else None
+    if known_page is not None and known_page.page is None:
+        await _make_pass(parts, dirty, None, known_page.view)
         return
-    if known is not None and await carry_over_save(parts, known):
+    if known_page is not None and await carry_over_save(parts, known_page):
         return
     changed, view = await asyncio.to_thread(_look_below, parts.sides, dirty)
     if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next

@@ -78,7 +78,7 @@ def look_as_ever(sides: Sides, path: str = PAGE) -> TreeView:
     return look_at_tree(sides, Dirty(frozenset(sides.looker.expand_path(path))))
 
 
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 
 
 def _make_again(path: Path, text: str) -> None:
@@ -140,15 +140,15 @@ def test_where_the_look_at_a_page_answers_the_look_at_the_tree_shows_the_same(
             except OSError:  # what an earlier change has made impossible
                 event(f"impossible: {name}")
         before = vars(deepcopy(sides.looker.index))
-        known = look_at_page(sides, path)
+        known_page = look_at_page(sides, path)
         assert vars(sides.looker.index) == before
-        event("no answer" if known is None else "unchanged" if known.record is None else "saved")
-        if known is None:
+        event("no answer" if known_page is None else "unchanged" if known_page.record is None else "saved")
+        if known_page is None:
             return
         usual = sides_of(sides.tree, deepcopy(sides.looker.index))
-        assert _without_origins(look_as_ever(usual, path), path) == _without_origins(known.view, path)
-        if known.record is not None:
-            sides.looker.index.record(path, known.record)
+        assert _without_origins(look_as_ever(usual, path), path) == _without_origins(known_page.view, path)
+        if known_page.record is not None:
+            sides.looker.index.record(path, known_page.record)
         for index in (usual.looker.index, sides.looker.index):
             index.set_entry(path, entry_of(path))
         assert vars(sides.looker.index) == vars(usual.looker.index)
@@ -159,12 +159,12 @@ def test_where_the_look_at_a_page_answers_the_look_at_the_tree_shows_the_same(
 def test_a_save_is_answered(write: Callable[[Path, str], None], path: str) -> None:
     with known_tree() as (root, sides):
         write(root / path, "another text\n")
-        known = look_at_page(sides, path)
-    assert known is not None
-    assert known.page is not None
-    assert known.page.text == "another text\n"
-    assert known.record is not None
-    assert known.record.entry == entry_of(path)
+        known_page = look_at_page(sides, path)
+    assert known_page is not None
+    assert known_page.page is not None
+    assert known_page.page.text == "another text\n"
+    assert known_page.record is not None
+    assert known_page.record.entry == entry_of(path)
 
 
 def test_a_page_that_waits_for_its_row_is_looked_at_with_the_tree() -> None:
