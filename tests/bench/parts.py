@@ -14,6 +14,7 @@ from tests.bench import (
     finding,
     idle,
     imports,
+    killed_import,
     latency,
     tenants,
     tools,
@@ -23,7 +24,7 @@ from tests.bench import (
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
 
-SMALL, LARGE, HUGE, VAST = 1_000, 10_000, 100_000, 200_000  # pages
+SMALL, LARGE, HUGE, VAST, MILLION = 1_000, 10_000, 100_000, 200_000, 1_000_000  # pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,16 @@ PARTS = (
     Part("latency-100k", "edit → row among 100,000 pages", HUGE, 0.3, latency.edits_to_rows),
     Part("search-100k", "searches and the switcher of the console", HUGE, 0.5, word_search.figures, on_request=True),
     Part("restart-200k", "a start on 200,000 files that did not change", VAST, 1.2, imports.restart, on_request=True),
+    Part(
+        "million",
+        "a tree of 1,000,000 files, the daemon killed three times meanwhile",
+        MILLION,
+        45.0,
+        killed_import.import_with_kills,
+        on_request=True,
+    ),
 )
-IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0, VAST: 8.0}  # by the number of pages
+IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0, VAST: 8.0, MILLION: 0.0}  # by the number of pages; 0: the part itself is one
 
 
 def minutes(parts: Sequence[Part]) -> float:
