@@ -14,11 +14,11 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from mirrord.db.connection_places import Places
 from mirrord.db.transactions import (
     LOCK_TIMEOUT_MS,
     CommandQueue,
     LockWaits,
-    Places,
     TransactionChanges,
     pipelined_transaction,
 )

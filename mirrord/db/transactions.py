@@ -1,6 +1,5 @@
 """Transactions in few round trips, and how long they wait for locks of apps."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,7 +10,6 @@ from typing import Any
 import psycopg
 
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Unavailable
 
 
 @dataclass(slots=True)
@@ -98,41 +96,6 @@ def _raising_first_error() -> Iterator[None]:
         if isinstance(first_error, psycopg.Error):
             raise first_error from None
         raise
-
-
-class Places:
-    """
-    The places of a pool of connections, which are given in the order in which they were asked for.
-
-    A pool ends a wait after some seconds, because then Postgres may be out of reach. Where it only has much to do, as
-    when a daemon of many tenants starts, a transaction waits here as long as others get their turn.
-    """
-
-    def __init__(self, connections: int, patience_seconds: float) -> None:
-        self._free = asyncio.Semaphore(connections)
-        self._patience_seconds = patience_seconds
-        self._served = 0  # turns that ended well, or with an error of Postgres
-
-    @asynccontextmanager
-    async def take(self) -> AsyncIterator[None]:
-        """Take a place for the block. Raises Unavailable if Postgres answered in no turn for *patience_seconds*."""
-        while self._free.locked():
-            served = self._served
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._free.acquire(), self._patience_seconds)
-                break
-            if self._served == served:
-                raise Unavailable(f"Postgres gave no connection within {self._patience_seconds:.0f} s.")
-        else:
-            await self._free.acquire()
-        try:
-            yield
-            self._served += 1
-        except psycopg.Error as error:
-            self._served += error.sqlstate is not None
-            raise
-        finally:
-            self._free.release()
 
 
 LOCK_TIMEOUT_MS = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction

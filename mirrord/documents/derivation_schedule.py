@@ -16,6 +16,7 @@ from dataclasses import replace
 import psycopg
 
 from mirrord.db import feed_cursors
+from mirrord.db.connection_places import deferrable_transactions
 from mirrord.db.content import record_rows
 from mirrord.db.content.record_rows import RecordText, UnanchoredPage
 from mirrord.db.database import Connection
@@ -74,7 +75,11 @@ class DerivationLoop:
         self._has_locked_words = False  # whether pages could not be indexed, because apps have locked their rows
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Update the derived data whenever rows changed, until *stop*."""
+        """Update the derived data whenever rows changed, until *stop*; edits go first."""
+        with deferrable_transactions():
+            await self._run(stop)
+
+    async def _run(self, stop: asyncio.Event) -> None:
         backoff = Backoff()
         if self._engine.sides.is_first:
             self.is_up_to_date = True

@@ -130,24 +130,29 @@ MAX_LONE_SECONDS = 1.0  # seconds for which a transaction stays open while a pag
 MAX_BATCH_PAGES = 120  # pages at once
 MAX_BATCH_BYTES = 2_000_000  # bytes of text at once, if it is not one page
 SHARE_CHARACTERS = 32_768  # characters that go to a worker at once, if it is not one page
-THREAD_PAGES_PER_SECOND = (
-    10  # pages a second; more than that are derived in processes, although each takes longer there
-)
+# Characters a second that threads parse, as many as ten of the largest pages for them have; the rest go to processes,
+# at a higher price. A page counts as MIN_PAGE_CHARACTERS at least.
+THREAD_CHARACTERS_PER_SECOND, MIN_PAGE_CHARACTERS = 163_840, 1_024
 MAX_ATTEMPTS = 2  # attempts: another tenant's page may have killed the worker
 
 
 class PageRate:
-    """How often single pages came lately, of all tenants."""
+    """How many characters of single pages threads were given lately, of all tenants: a thread delays edits."""
 
     def __init__(self) -> None:
-        self._asked_at: deque[float] = deque(maxlen=THREAD_PAGES_PER_SECOND)
+        self._given = deque[tuple[float, int]]()
+        self._characters = 0
 
-    def is_low(self) -> bool:
-        """Whether this was called at most THREAD_PAGES_PER_SECOND times in the last second."""
-        now = time.monotonic()
-        before = self._asked_at[0] if len(self._asked_at) == THREAD_PAGES_PER_SECOND else -1.0
-        self._asked_at.append(now)
-        return now - before > 1.0
+    def is_low(self, characters: int) -> bool:
+        """Whether a thread may parse so many more, within THREAD_CHARACTERS_PER_SECOND; then they count as given."""
+        now, characters = time.monotonic(), max(characters, MIN_PAGE_CHARACTERS)
+        while self._given and now - self._given[0][0] > 1.0:
+            self._characters -= self._given.popleft()[1]
+        if self._characters + characters > THREAD_CHARACTERS_PER_SECOND:
+            return False
+        self._given.append((now, characters))
+        self._characters += characters
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +189,8 @@ class Deriver:
         """
         self._workers.close_idle()
         try:
-            batch = await self._load_batch()
-            documents = await self._derive_batch(batch)
+            batch, is_stored = await self._load_batch()
+            documents = await self._derive_batch(batch) if not is_stored else []
         finally:
             await self.finish()
         if not batch:
@@ -238,7 +243,7 @@ class Deriver:
         if not pages:
             return _Stored()
         page = pages[0]
-        if len(pages) > 1 or len(page.markdown) >= SMALL_PAGE_CHARACTERS or not self._page_rate.is_low():
+        if len(pages) > 1 or not self._may_use_thread(page):
             return None
         thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         try:
@@ -259,11 +264,19 @@ class Deriver:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await derived_rows.count_underived(connection, self._sides.tenant, self._storing_ids)
 
-    async def _load_batch(self) -> list[UnderivedPage]:
-        async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await derived_rows.load_underived(
-                connection, self._sides.tenant, MAX_BATCH_PAGES, MAX_BATCH_BYTES, [*self._storing_ids, *self._held_ids]
+    async def _load_batch(self) -> tuple[list[UnderivedPage], bool]:
+        """The pages of one batch; a single small page is derived and stored at once, which the second value says."""
+        sides, skipped_ids = self._sides, [*self._storing_ids, *self._held_ids]
+        async with (
+            sides.own_changes.committing() as changes,
+            sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
+        ):
+            batch = await derived_rows.load_underived(
+                connection, sides.tenant, MAX_BATCH_PAGES, MAX_BATCH_BYTES, skipped_ids
             )
+            is_stored = len(batch) == 1 and await self._derive_at_once(connection, batch) is not None
+            changes.expected_entries = int(is_stored)
+        return batch, is_stored
 
     async def _store_documents(self, derived: Sequence[tuple[UnderivedPage, StoredValues]]) -> None:
         sides = self._sides
@@ -327,9 +340,12 @@ class Deriver:
         log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
         return await asyncio.to_thread(values_to_store_unparsed, page.markdown, page.prior_content)
 
+    def _may_use_thread(self, page: UnderivedPage) -> bool:
+        return len(page.markdown) < SMALL_PAGE_CHARACTERS and self._page_rate.is_low(len(page.markdown))
+
     async def _derive_alone(self, page: UnderivedPage) -> StoredValues:
         """Derive a page that came alone, probably because it is edited; under high load a thread would delay edits."""
-        if len(page.markdown) < SMALL_PAGE_CHARACTERS and self._page_rate.is_low():
+        if self._may_use_thread(page):
             return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         return await self._derive_separately(page)
 

@@ -84,7 +84,8 @@ def _assert_exact(ground: Ground, admin: Connection) -> None:
     for path, digest in _digests(admin):
         assert path in waiting, f"{path} is the path of two pages, or of no file"
         waiting.remove(path)
-        assert bytes(digest) == digest_of((ground.mirrord.root / path).read_bytes()), f"the row of {path} has another text"
+        text = (ground.mirrord.root / path).read_bytes()
+        assert bytes(digest) == digest_of(text), f"the row of {path} has another text"
     assert not waiting, f"{len(waiting)} files have no page, first {min(waiting)}"
 
 

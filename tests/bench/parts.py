@@ -9,6 +9,7 @@ from tests.bench import (
     browsing,
     burst,
     change_sets,
+    cluster,
     costs,
     export,
     finding,
@@ -89,6 +90,7 @@ PARTS = (
     Part("tenants-processes", "100 tenants, two engine processes beside one", 0, 4.0, tenants.by_processes),
     Part("idle-tenants", "statements of a daemon of 100 idle tenants", 0, 1.7, transactions.idle_tenants),
     Part("tenant-costs", "memory and watches of an idle tenant", 0, 0.5, costs.tenants, on_request=True),
+    Part("citus", "edit → row on Citus, beside one server", 0, 4.0, cluster.edits_on_cluster, on_request=True),
     Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 4.5, tenants.thousand),
     Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),
     Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 0.6, imports.restart),
@@ -105,7 +107,13 @@ PARTS = (
         on_request=True,
     ),
 )
-IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0, VAST: 8.0, MILLION: 0.0}  # by the number of pages; 0: the part itself is one
+IMPORT_MINUTES = {
+    SMALL: 0.2,
+    LARGE: 0.7,
+    HUGE: 4.0,
+    VAST: 8.0,
+    MILLION: 0.0,
+}  # by the number of pages; 0: the part itself is one
 
 
 def minutes(parts: Sequence[Part]) -> float:

@@ -146,6 +146,20 @@ def served_cluster(directory: Path, workers: int = 2) -> Iterator[CitusCluster]:
             node.end()
 
 
+@contextmanager
+def served_node(directory: Path) -> Iterator[Node]:
+    """One Postgres with the settings of those of a cluster, and a database `mirrord` without Citus."""
+    node = Node(directory, *_free_ports(1))
+    try:
+        node.create()
+        node.start()
+        with psycopg.connect(node.dsn("postgres"), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE mirrord")
+        yield node
+    finally:
+        node.end()
+
+
 def _free_ports(count: int) -> list[int]:
     """Ports of this machine that no program listens on."""
     sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]

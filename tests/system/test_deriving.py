@@ -1,6 +1,7 @@
 """Documents of many pages at once: each is there in the end, whatever one of the texts does to a parser."""
 
 import asyncio
+import multiprocessing
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrord.db.content.derived_rows import UnderivedPage
 from mirrord.db.database import Lease
 from mirrord.documents import document_derivation
 from mirrord.documents.derivation_schedule import DerivationLoop, follow_batch
@@ -144,7 +146,30 @@ async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_on
 async def test_a_batch_that_could_not_be_stored_is_derived_again(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_derivation, "MAX_BATCH_PAGES", 1)
+    monkeypatch.setattr(document_derivation, "MAX_BATCH_PAGES", 2)
+    mirror.write({"Page.md": "# Page\n", "Other.md": "# Other\n"})
+    await mirror.settle()
+    sides, derive_batch = mirror.opened.sides, deriver._derive_batch
+    lease = sides.lease
+    assert lease is not None
+
+    async def lose_lease(batch: Sequence[UnderivedPage]) -> list[StoredValues]:
+        documents = await derive_batch(batch)
+        sides.lease = Lease(lease.mirror, lease.token - 1)
+        return documents
+
+    monkeypatch.setattr(deriver, "_derive_batch", lose_lease)
+    assert await deriver.derive_some() == 2
+    with pytest.raises(Fenced):
+        await deriver.finish()
+    sides.lease = lease
+    monkeypatch.setattr(deriver, "_derive_batch", derive_batch)
+
+    assert [await deriver.derive_some(), await deriver.derive_some()] == [2, 0]
+    assert value(mirror.app, TYPES, "Page") == "heading"
+
+
+async def test_a_single_page_is_not_derived_without_the_lease(mirror: Mirror, deriver: Deriver) -> None:
     mirror.write({"Page.md": "# Page\n"})
     await mirror.settle()
     sides = mirror.opened.sides
@@ -152,9 +177,9 @@ async def test_a_batch_that_could_not_be_stored_is_derived_again(
     assert lease is not None
     sides.lease = Lease(lease.mirror, lease.token - 1)
 
-    assert await deriver.derive_some() == 1
     with pytest.raises(Fenced):
-        await deriver.finish()
+        await deriver.derive_some()
+    assert value(mirror.app, UNDERIVED) == 1
     sides.lease = lease
 
     assert [await deriver.derive_some(), await deriver.derive_some()] == [1, 0]
@@ -238,3 +263,23 @@ def test_a_page_that_an_app_holds_and_does_not_change_is_indexed_when_the_app_le
         eventually(lambda: value(admin, INDEXED) == 3 and value(admin, DUE) == 1, "only the held page is due")
 
     eventually(lambda: not value(admin, DUE), "nothing is due")
+
+
+async def test_a_single_page_is_read_derived_and_stored_in_one_transaction(mirror: Mirror, deriver: Deriver) -> None:
+    """So edits of many tenants cost one transaction each for their documents, and no process."""
+    mirror.write({"Page.md": "# One\n"})
+    await mirror.settle()
+    while await deriver.derive_some():
+        pass
+    mirror.write({"Page.md": "Two\n"})
+    await mirror.settle()
+    sides, clock = mirror.engine.sides, value(mirror.app, "SELECT seq FROM mirrord.tenant_clock")
+
+    assert await deriver.derive_some() == 1
+
+    assert value(mirror.app, TYPES, "Page") == "paragraph"
+    assert value(mirror.app, "SELECT seq FROM mirrord.tenant_clock") == clock + 1
+    assert sides.own_changes.pass_over(clock) == clock + 1
+    assert not multiprocessing.active_children()
+    assert not deriver.has_more
+    assert await deriver.derive_some() == 0

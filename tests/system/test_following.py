@@ -15,7 +15,13 @@ from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES, FeedBatch
 from mirrord.documents import document_derivation
 from mirrord.documents.derivation_schedule import follow_batch, follow_changes
-from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, Deriver, PageRate, Workers
+from mirrord.documents.document_derivation import (
+    MIN_PAGE_CHARACTERS,
+    THREAD_CHARACTERS_PER_SECOND,
+    Deriver,
+    PageRate,
+    Workers,
+)
 from mirrord.domain.entry import TenantId
 from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
@@ -154,10 +160,15 @@ async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(m
         await asyncio.gather(save_on(), engine.work_once(stop))
 
 
-def test_pages_that_come_often_are_left_to_processes() -> None:
-    rate = PageRate()
-    answers = [rate.is_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
-    assert answers == [True] * THREAD_PAGES_PER_SECOND + [False]
+def test_more_text_than_threads_may_parse_in_a_second_is_left_to_processes() -> None:
+    rate, third = PageRate(), THREAD_CHARACTERS_PER_SECOND // 3
+    assert [rate.is_low(third) for _ in range(4)] == [True, True, True, False]
+    eventually(lambda: rate.is_low(THREAD_CHARACTERS_PER_SECOND), "threads to parse again")
+
+
+def test_small_pages_are_no_work_for_nothing() -> None:
+    rate, pages = PageRate(), THREAD_CHARACTERS_PER_SECOND // MIN_PAGE_CHARACTERS
+    assert [rate.is_low(1) for _ in range(pages + 1)] == [True] * pages + [False]
 
 
 async def test_workers_go_home_although_nothing_comes_any_more(
