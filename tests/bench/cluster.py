@@ -22,22 +22,32 @@ from tests.support.rows import Connection
 
 PAGES, EDITS, WARM_EDITS = 100, 60, 5
 TIMES = 2.0  # hoped for: an edit on a cluster beside one on a single server
-POLL_SECONDS = 0.002  # seconds between two looks at a row: a look at a cluster takes about a millisecond
+POLL_SECONDS = 0.002  # seconds between two looks at a row
 REST_SECONDS = 0.6  # seconds after which an edit of a single mirror has no more consequences, on quick cores
 
 _PATHS = """
 SELECT base.path, base.entry_id, base.tenant_id FROM mirrord.mirror_base AS base
  WHERE base.path LIKE '%.md' ORDER BY base.path"""
-_DIGEST = "SELECT digest FROM mirrord.page WHERE tenant_id = %s AND id = %s"
+# The shard with the pages of a tenant, and the port of its node: looks through the coordinator would take as much as
+# the edit that they wait for.
+_SHARD = """
+SELECT shardid, nodeport FROM citus_shards
+ WHERE table_name = 'mirrord.page'::regclass
+   AND shardid = get_shard_id_for_distribution_column('mirrord.page', %s)"""
 _UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE kind = 'page' AND content IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A daemon at work, a superuser's connection to its Postgres, its pages, and the postmasters below it."""
+    """
+    A daemon at work, its pages, and the postmasters below it.
+
+    rows: a superuser's connection to the server that has the pages. table: of pages there.
+    """
 
     mirrord: Mirrord
-    admin: Connection
+    rows: Connection
+    table: str
     pages: list[tuple[str, UUID, UUID]]
     postmasters: tuple[int, ...]
 
@@ -52,7 +62,8 @@ class _Side:
 
     def _await_digest(self, digest: bytes, entry: UUID, tenant: UUID) -> None:
         def is_there() -> bool:
-            row = self.admin.execute(_DIGEST, [tenant, entry]).fetchone()
+            query = f"SELECT digest FROM {self.table} WHERE tenant_id = %s AND id = %s"
+            row = self.rows.execute(query, [tenant, entry]).fetchone()
             return row is not None and bytes(row[0]) == digest
 
         eventually(is_there, f"the row of {entry}", 120.0, pause=POLL_SECONDS)
@@ -105,7 +116,7 @@ def _single(ground: Ground, node: Node) -> Iterator[_Side]:
         Mirrord(ground.directory("on-one-server"), dsn=node.dsn()) as mirrord,
         psycopg.connect(node.dsn(), autocommit=True) as admin,
     ):
-        yield _imported(mirrord, admin, (node.pid,))
+        yield _Side(mirrord, admin, "mirrord.page", _import(mirrord, admin), (node.pid,))
 
 
 @contextmanager
@@ -115,11 +126,15 @@ def _spread(ground: Ground, cluster: CitusCluster) -> Iterator[_Side]:
         ClusterMirrord(ground.directory("on-cluster"), cluster, "mirrord") as mirrord,
         psycopg.connect(dsn, autocommit=True) as admin,
     ):
-        yield _imported(mirrord, admin, tuple(node.pid for node in cluster.nodes))
+        pages = _import(mirrord, admin)
+        ((shard, port),) = admin.execute(_SHARD, [mirrord.tenant_id]).fetchall()
+        worker = next(node for node in cluster.workers if node.port == port)
+        with psycopg.connect(worker.dsn(), autocommit=True) as rows:
+            yield _Side(mirrord, rows, f"mirrord.page_{shard}", pages, tuple(node.pid for node in cluster.nodes))
 
 
-def _imported(mirrord: Mirrord, admin: Connection, postmasters: tuple[int, ...]) -> _Side:
-    """The daemon at work on a new tree, which it has taken in with documents."""
+def _import(mirrord: Mirrord, admin: Connection) -> list[tuple[str, UUID, UUID]]:
+    """Let the daemon take in a new tree with all documents; the paths of its pages, their ids and their tenant's."""
     generate(mirrord.root, PAGES)
     mirrord.start()
     mirrord.wait_event("ready", PATIENCE)
@@ -127,7 +142,7 @@ def _imported(mirrord: Mirrord, admin: Connection, postmasters: tuple[int, ...])
     eventually(lambda: _count(admin, _UNDERIVED) == 0, "a document of every page", PATIENCE, pause=0.2)
     pages = admin.execute(_PATHS).fetchall()
     assert len(pages) >= PAGES, f"{len(pages)} pages"
-    return _Side(mirrord, admin, pages, postmasters)
+    return pages
 
 
 def _count(admin: Connection, query: str) -> int:
