@@ -68,7 +68,7 @@ class _Side:
 
         eventually(is_there, f"the row of {entry}", 120.0, pause=POLL_SECONDS)
 
-    def taken(self) -> tuple[float, float]:
+    def processor_seconds(self) -> tuple[float, float]:
         """Seconds of processor time of the daemon, and of all processes of Postgres, so far."""
         servers = cpu_seconds(pid for node in self.postmasters for pid in (node, *children(node)))
         return computed(self.mirrord), servers
@@ -88,16 +88,16 @@ def edits_on_cluster(ground: Ground) -> list[Figure]:
 
 def _measure(single: _Side, spread: _Side, edits: int) -> list[Figure]:
     sides, milliseconds = (single, spread), (list[float](), list[float]())
-    before = [side.taken() for side in sides]
+    before = [side.processor_seconds() for side in sides]
     for number in range(WARM_EDITS + edits):
         if number == WARM_EDITS:
-            before = [side.taken() for side in sides]
+            before = [side.processor_seconds() for side in sides]
         for side, spans in zip(sides, milliseconds, strict=True):
             span = side.edit(number)
             if number >= WARM_EDITS:
                 spans.append(span)
             time.sleep(REST_SECONDS)
-    after = [side.taken() for side in sides]
+    after = [side.processor_seconds() for side in sides]
     daemon, postgres = (
         [(now[part] - then[part]) / edits * 1000 for now, then in zip(after, before, strict=True)] for part in (0, 1)
     )

@@ -29,8 +29,8 @@ SELECT base.path, page.digest FROM mirrord.mirror_base AS base
 
 
 @dataclass(slots=True)
-class _Taken:
-    """What the daemons of one import took. cpu: seconds of processor time. peak: 10⁶ bytes. kills: pages by then."""
+class _Costs:
+    """What the daemons of one import cost. cpu: seconds of processor time. peak: 10⁶ bytes. kills: pages by then."""
 
     cpu: float = 0.0
     peak: float = 0.0
@@ -39,28 +39,28 @@ class _Taken:
 
 def import_with_kills(ground: Ground) -> list[Figure]:
     """Until the text of each page is in its row, once and as in its file, although the daemon is killed meanwhile."""
-    taken, began = _Taken(), time.perf_counter()
+    costs, began = _Costs(), time.perf_counter()
     postmaster = Postmaster.read_record(ground.mirrord.postgres.cluster)
     assert postmaster is not None
     before = cpu_seconds([postmaster.pid, *children(postmaster.pid)])
     with ground.administered() as admin:
         for part in range(1, KILLS + 1):
-            _import_until(ground, admin, ground.pages * part // (KILLS + 1), taken)
-        _import_until(ground, admin, ground.pages, taken, last=True)
+            _import_until(ground, admin, ground.pages * part // (KILLS + 1), costs)
+        _import_until(ground, admin, ground.pages, costs, last=True)
         seconds = time.perf_counter() - began
         postgres = cpu_seconds([postmaster.pid, *children(postmaster.pid)]) - before
         _assert_exact(ground, admin)
-    print(f"killed at {taken.kills} pages")
+    print(f"killed at {costs.kills} pages")
     name = f"import of {ground.pages:,} files, killed {KILLS} times"
     return [
         Figure(f"{name}, texts", seconds, "s"),
-        Figure(f"{name}, CPU of the daemon", taken.cpu, "s"),
+        Figure(f"{name}, CPU of the daemon", costs.cpu, "s"),
         Figure(f"{name}, CPU of Postgres", postgres, "s"),
-        Figure(f"{name}, daemon's peak memory", taken.peak, "MB", Goal(MEMORY)),
+        Figure(f"{name}, daemon's peak memory", costs.peak, "MB", Goal(MEMORY)),
     ]
 
 
-def _import_until(ground: Ground, admin: Connection, pages: int, taken: _Taken, *, last: bool = False) -> None:
+def _import_until(ground: Ground, admin: Connection, pages: int, costs: _Costs, *, last: bool = False) -> None:
     """Start the daemon; when so many pages are in rows, kill it unless this is the *last* of its lives."""
     mirrord, began = ground.mirrord, time.monotonic()
     pause = LOOK_SECONDS * min(1.0, pages / LOOK_PAGES) * max(1.0, pages / LOOK_PAGES / 4)
@@ -68,12 +68,12 @@ def _import_until(ground: Ground, admin: Connection, pages: int, taken: _Taken, 
     while (count := _count(admin, _BASES)) < pages:
         if not mirrord.running or time.monotonic() - began > PATIENCE:
             raise Awaited(f"{count} of {pages} pages were imported; the log ends with:\n{mirrord.log_end()}")
-        taken.peak = max(taken.peak, megabytes(mirrord.pid, "VmHWM"))
+        costs.peak = max(costs.peak, megabytes(mirrord.pid, "VmHWM"))
         time.sleep(pause)
-    taken.peak = max(taken.peak, megabytes(mirrord.pid, "VmHWM"))
-    taken.cpu += computed(mirrord)
+    costs.peak = max(costs.peak, megabytes(mirrord.pid, "VmHWM"))
+    costs.cpu += computed(mirrord)
     if not last:
-        taken.kills.append(count)
+        costs.kills.append(count)
         mirrord.kill()
 
 

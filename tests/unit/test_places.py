@@ -59,13 +59,13 @@ async def test_what_can_wait_lets_edits_that_come_later_go_first() -> None:
 
 
 async def test_what_can_wait_leaves_half_of_the_places_free() -> None:
-    places, begun, order = Places(4, PATIENCE_SECONDS), asyncio.Event(), list[int]()
+    places, end, order = Places(4, PATIENCE_SECONDS), asyncio.Event(), list[int]()
     with deferrable_transactions():
-        deferred = [asyncio.create_task(hold_place(places, order, begun)) for _ in range(4)]
+        deferred = [asyncio.create_task(hold_place(places, order, end)) for _ in range(4)]
     await asyncio.sleep(0)
     assert len(order) == 2
     await take_turn(places, [], 1, 0.0)
-    begun.set()
+    end.set()
     await asyncio.gather(*deferred)
     assert len(order) == 4
 
