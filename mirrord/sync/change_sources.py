@@ -132,7 +132,9 @@ def scan_tree(sides: Sides, problems: ProblemList, scanning: ScanProgress) -> tu
     # an unreadable path is in no index: only the problem list shows that it is gone
     look.gone_paths.update(path for path in problems.paths_seen_in_tree() if scanned.proves_absent(path))
     looker.index.forget_lost_inodes()
-    return scanned, looker.find_differing(scanned) | problems.find_readable_again(scanned), look
+    differing_paths = looker.find_differing(scanned)
+    differing_paths |= problems.find_readable_again(scanned)
+    return scanned, differing_paths, look
 
 
 async def find_differing(sides: Sides, scanned: Scan, *, has_rows: bool = True) -> tuple[set[str], list[EntryId]]:

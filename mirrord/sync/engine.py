@@ -326,7 +326,8 @@ class Engine:
         await store_unrecorded_bases(self.sides, scanned)
         unconfirmed = self.retries.note_scan(began)
         self.sides.occupied_paths.note_scan(began)
-        self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | take_barred(self.parts), forced=True)
+        differing.update(unconfirmed.paths)  # no copy: there may be a million
+        self.queue.mark(differing, unconfirmed.entries | take_barred(self.parts), forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=[*await self.recovery.clean_up_leftovers(), *await self.recovery.sweep_trash()])
         return scanned

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.mirror.tree.tree_layout import by_depth, lineage, renamed_path
+from mirrord.mirror.tree.path_order import order_key_of, path_of_order_key
+from mirrord.mirror.tree.tree_layout import lineage, renamed_path
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import Dirty
@@ -23,8 +24,8 @@ class Queue:
 
     def __init__(self) -> None:
         self._paths: set[str] = set()
-        self._forced: set[str] = set()  # some of them
-        self._order: list[tuple[tuple[int, str, bool], str]] = []  # a heap of all paths, or empty: not needed
+        self._unforced: set[str] = set()  # some of them; of a large tree that is scanned there are few
+        self._order: list[str] = []  # a heap of the order keys of all paths, or empty: not needed
         self._entries: set[EntryId] = set()
         self._later: list[tuple[float, int, Dirty]] = []
         self._count = itertools.count()
@@ -42,7 +43,7 @@ class Queue:
 
     def has_only_reads(self, at_least: int) -> bool:
         """Whether the work now consists of reading files, at least *at_least* of them."""
-        return len(self._paths) >= at_least and not self._entries and len(self._paths) == len(self._forced)
+        return len(self._paths) >= at_least and not self._entries and not self._unforced
 
     def mark(
         self,
@@ -75,7 +76,9 @@ class Queue:
         """Mark the new paths of waiting paths: they, or directories above them, were *renamed*, old to new."""
         if not renamed:
             return
-        self._add(_renamed_dirty(Dirty(frozenset(self._paths), forced=frozenset(self._forced)), renamed))
+        self._add(
+            _renamed_dirty(Dirty(frozenset(self._paths), forced=frozenset(self._paths - self._unforced)), renamed)
+        )
         for number, (when, count, dirty) in enumerate(self._later):  # a heap by the first two
             new = _renamed_dirty(dirty, renamed)
             self._later[number] = when, count, Dirty(dirty.paths | new.paths, dirty.entries, dirty.forced | new.forced)
@@ -117,10 +120,10 @@ class Queue:
         self._add_due()
         paths = frozenset(self._first_paths(limit))
         entries = frozenset(itertools.islice(self._entries, limit))
-        forced = frozenset(self._forced & paths)
+        forced = paths - self._unforced
         self._paths -= paths
         self._entries -= entries
-        self._forced -= forced
+        self._unforced -= paths
         together = [dirty for _, _, dirty in self._later if not dirty.entries.isdisjoint(entries)]
         if together:
             self._later = [
@@ -149,11 +152,11 @@ class Queue:
             self._order.clear()
             return self._paths
         if not self._order:  # made once, not for each chunk of a large tree
-            self._order = [(by_depth(path), path) for path in self._paths]
+            self._order = list(map(order_key_of, self._paths))
             heapq.heapify(self._order)
         paths: set[str] = set()
         while len(paths) < limit:
-            _, path = heapq.heappop(self._order)
+            path = path_of_order_key(heapq.heappop(self._order))
             if path in self._paths:  # else it was taken, and is in the heap twice
                 paths.add(path)
         return paths
@@ -161,9 +164,10 @@ class Queue:
     def _add(self, dirty: Dirty) -> None:
         if self._order:
             for path in dirty.paths - self._paths:
-                heapq.heappush(self._order, (by_depth(path), path))
+                heapq.heappush(self._order, order_key_of(path))
+        self._unforced |= dirty.paths - dirty.forced - self._paths
+        self._unforced -= dirty.forced
         self._paths |= dirty.paths
-        self._forced |= dirty.forced
         self._entries |= dirty.entries
 
     def _add_due(self) -> None:

@@ -3,7 +3,7 @@
 import os
 import stat as modes
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 
@@ -13,6 +13,7 @@ from mirrord.errors import Mounted, Refused, Unavailable
 from mirrord.mirror.tree.contained_files import why_not_mirrored
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat, stat_of
+from mirrord.mirror.tree.packed_stats import PackedStats
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import SUFFIX, is_temporary, is_text, lineage, printable, spot_of_file
 
@@ -42,7 +43,7 @@ class Scan:
     unknown: paths at and below which absence proves nothing.
     """
 
-    files: dict[str, Stat] = field(default_factory=dict)
+    files: Mapping[str, Stat] = field(default_factory=PackedStats)
     unchanged: set[str] = field(default_factory=set)
     directories: dict[str, Stat] = field(default_factory=dict)
     ignored: dict[str, Stat] = field(default_factory=dict)
@@ -112,7 +113,8 @@ class _Walk:
         self.ignore = ignore
         self.selective = not ignore.is_empty
         self.device = tree.opened_as[0]
-        self.result = Scan()
+        self._stats = PackedStats()
+        self.result = Scan(self._stats)
         self.pending: list[_Directory] = []
 
     def start(self, under: str) -> None:
@@ -212,7 +214,7 @@ class _Walk:
         if (unchanged_path := self.known(path, stat)) is not None:
             self.result.unchanged.add(unchanged_path)
         else:
-            self.result.files[path] = stat
+            self._stats.add(path, stat)
 
     def _see_record(self, path: str, entry: os.DirEntry[str]) -> None:
         if spot_of_file(path) is not None:

@@ -86,7 +86,8 @@ class Looker:
         paths.update(path for path, stat in scanned.ignored.items() if path in index and index.differs(path, stat))
         paths.update(path for path in scanned.strangers if path in index)
         paths.update(path for path in index.paths_below(under) if scanned.proves_absent(path))
-        return paths | {path for path in scanned.unknown if path in index}
+        paths.update(path for path in scanned.unknown if path in index)  # no copy: there may be a million
+        return paths
 
     def reclaim_forgotten(self, scanned: Scan, agreed: Iterable[str]) -> set[str]:
         """Select paths with a base (*agreed*) that a scan ignored because the index had forgotten them."""
