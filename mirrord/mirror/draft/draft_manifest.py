@@ -4,6 +4,9 @@ The manifest of a draft, `manifest.jsonl`: which paths are the draft's, and what
 A path without a line is the tree's. A line is written after what it relies on is durable, and before the draft's files
 change; it is durable before they change, or, where one file is replaced, with the place of its new text. After a power
 cut in between, that text is a file without a line, which means nothing.
+
+The line of a first text becomes durable together with it, so it names the digests of both files that it relies on. As
+long as it is the last line it counts only where both are there. Each line after it is written when they are durable.
 """
 
 import json
@@ -45,12 +48,25 @@ class Claim:
     stat: Stat | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FirstText:
+    """
+    The claim of a page with its first text in a draft.
+
+    digest: of that text. kept_name: of the file in the draft's trash with the bytes that it stands for.
+    """
+
+    claim: Claim
+    digest: Digest
+    kept_name: str
+
+
 class Manifest:
     """
     The claims of a draft, and where its copied files are now.
 
     sources: by the current path of a file that was copied, its path in the tree. page_count: of claimed pages.
-    copied_bytes: the size of all copied files.
+    copied_bytes: the size of all copied files. unconfirmed: the first text in the last line that was loaded.
     """
 
     def __init__(self, directory: int) -> None:
@@ -64,6 +80,9 @@ class Manifest:
         self.last_move: tuple[str, str] | None = None
         self._is_durable = True
         self._unwritten_claims: list[Claim] = []
+        self.unconfirmed: FirstText | None = None
+        self._void_path: str | None = None  # of a last line that counts for nothing
+        self._loaded_bytes = 0
         try:
             self._load_claims()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -122,6 +141,32 @@ class Manifest:
             self.sources.pop(claim.path, None)
         self._unwritten_claims, self._claimed_directories = [], {}
 
+    def begin_first_text(self, first: FirstText) -> None:
+        """Write the line of a first text, whose files are written; the caller syncs them with it, within syncing()."""
+        self._append_lines([_encode_first_text(first)])
+        self._void_path = first.claim.path  # until it is confirmed
+
+    def confirm_first_text(self, first: FirstText) -> None:
+        """
+        Record the claim of a first text whose files and line are durable.
+
+        What is written need not be: before the text changes, every line is made durable.
+        """
+        self._void_path, self.unconfirmed = None, first
+        self._add_claim(first.claim)
+        self._append_lines([_encode_claim(first.claim)])
+        self.unconfirmed = None
+
+    def void_first_text(self, first: FirstText) -> None:
+        """Let the last line, which is of *first*, count for nothing: its files are not there."""
+        self._withdraw(first.claim.path)
+        self._void_path, self.unconfirmed = first.claim.path, None
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether the file has more lines than were loaded."""
+        return os.fstat(self._descriptor).st_size > self._loaded_bytes
+
     def note_move(self, source: str, target: str) -> None:
         """Record durably that the file or directory at *source* moves to *target*."""
         self._append_lines([{"moved": [source, target]}])
@@ -155,7 +200,8 @@ class Manifest:
 
     def _append_lines(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write lines for *rows*, or none of them if the disk takes only a part."""
-        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        void_rows = [] if self._void_path is None else [{"withdrawn": self._void_path}]
+        text = "".join(f"{json.dumps(row)}\n" for row in (*void_rows, *rows))
         size = os.fstat(self._descriptor).st_size
         self._is_durable = False
         try:
@@ -163,6 +209,7 @@ class Manifest:
         except OSError:
             os.ftruncate(self._descriptor, size)  # else the next line would be glued to a part of this one
             raise
+        self._void_path = None
 
     def _add_claim(self, claim: Claim) -> None:
         self._drop_claim(claim.path)
@@ -194,8 +241,9 @@ class Manifest:
         complete_lines = data[: data.rfind(b"\n") + 1]
         if len(complete_lines) < len(data):
             os.ftruncate(self._descriptor, len(complete_lines))  # a torn line: what it was for did not begin
+        self._loaded_bytes = len(complete_lines)
         for row in _decode_rows(complete_lines):
-            self.last_move = None
+            self.last_move = self.unconfirmed = None
             if "moved" in row:
                 self._move_paths(*row["moved"])
             elif "sources" in row:
@@ -205,7 +253,9 @@ class Manifest:
             elif "withdrawn" in row:
                 self._withdraw(row["withdrawn"])
             else:
-                self._add_claim(_decode_claim(row))
+                self._add_claim(claim := _decode_claim(row))
+                self.unconfirmed = _decode_first_text(row, claim)
+        self._is_durable = self.unconfirmed is None  # it may come from a process that was killed before it was
 
 
 def encode_manifest(claims: Iterable[Claim], sources: Mapping[str, str]) -> bytes:
@@ -221,6 +271,15 @@ def _decode_rows(data: bytes) -> Iterator[dict[str, Any]]:
 def _encode_claim(claim: Claim) -> dict[str, object]:
     digest = claim.digest.hex() if claim.digest is not None else None
     return {"path": claim.path, "kind": claim.kind, "digest": digest, "stat": claim.stat and list(claim.stat)}
+
+
+def _encode_first_text(first: FirstText) -> dict[str, object]:
+    return {**_encode_claim(first.claim), "text": first.digest.hex(), "kept": first.kept_name}
+
+
+def _decode_first_text(row: Mapping[str, Any], claim: Claim) -> FirstText | None:
+    """None: the line is of another claim."""
+    return FirstText(claim, Digest(bytes.fromhex(row["text"])), row["kept"]) if "text" in row else None
 
 
 def _decode_claim(row: Mapping[str, Any]) -> Claim:

@@ -90,6 +90,8 @@ def directory_of_draft(draft: UUID) -> str:
 def create_draft(tree: Tree, facts: DraftFacts) -> None:
     """Create the directory of a new draft, durably."""
     tree.make_directories(f"{facts.directory}/{FILES_NAME}", PRIVATE_MODE)
+    with tree.open_directory(facts.directory) as directory:
+        os.close(kernel.create(directory, MANIFEST_NAME, 0o600))  # its name is durable with the facts
     write_facts(tree, facts)
 
 

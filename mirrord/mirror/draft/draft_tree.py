@@ -14,8 +14,8 @@ from pathlib import Path
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.errors import DraftFull, Refused, Stale
 from mirrord.mirror.draft.draft_copies import DraftCopies
-from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
-from mirrord.mirror.draft.first_texts import write_first_text
+from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind
+from mirrord.mirror.draft.first_texts import confirm_loaded_text, open_manifest, write_first_text
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
 from mirrord.mirror.tree.replaced_file import Replaced
@@ -48,8 +48,7 @@ class DraftTree(Tree):
         self.root = lower.root
         self.lower = lower
         self._upper = Tree(directory / FILES_NAME, lower.attachments)
-        with OpenDescriptor(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
-            self.manifest = Manifest(descriptor)
+        self.manifest = open_manifest(directory, self._upper)
         self._claimed_names: dict[str, frozenset[str]] = {}  # by directory, also of those above a claimed path
         self._written_bytes = 0
         self._copies = DraftCopies(lower, self._upper)
@@ -74,20 +73,22 @@ class DraftTree(Tree):
 
     def write_first_text(self, path: str, data: bytes, replaced: Replaced) -> bool:
         """
-        As in Tree, durably but for its claim, which the next syncing_notes() make certain; until then reads go below.
+        As in Tree, durably with its claim; until then reads go below.
 
         Raises Stale if the tree has another file there than *replaced*, and as claim().
         """
         if self.is_claimed(path):
             return False
+        confirm_loaded_text(self.manifest, self._upper)
         if self.manifest.has_unwritten_claims:  # of a write that failed
             self._sync_claims()
         self._make_shadow(parent_of(path))
         self._check_space([path], replaced.stat.size + len(data))
         with self._copies.syncing() as unsynced:
-            claim = write_first_text(self.lower, self._upper, path, data, replaced, unsynced)
-        self._record_claims([claim])
-        self._write_claims()
+            first = write_first_text((self.lower, self._upper), self.manifest, path, data, replaced, unsynced)
+        with suppress(OSError):  # of a full disk: it is confirmed before the next change
+            self.manifest.confirm_first_text(first)
+        self._note_claims([first.claim])
         self._written_bytes += len(data)
         return True
 
@@ -104,12 +105,8 @@ class DraftTree(Tree):
         except OSError:
             self._forget_unwritten_claims()
             raise
-        self._write_claims()
-
-    def _write_claims(self) -> None:
-        """Write the lines of claims, of which all they rely on is durable."""
         try:
-            self.manifest.write_claims()
+            self.manifest.write_claims()  # all that they rely on is durable
         except OSError:
             self._forget_unwritten_claims()
             raise
@@ -129,6 +126,7 @@ class DraftTree(Tree):
                 kernel.unlink(directory, path.rpartition("/")[2])
 
     def _claim_paths(self, paths: Sequence[str], new_bytes: int) -> None:
+        confirm_loaded_text(self.manifest, self._upper)
         for path in paths:
             if _is_private(path):
                 continue
@@ -321,6 +319,7 @@ class DraftTree(Tree):
 
     def _sync_claims(self) -> None:
         """Make what new claims rely on durable, then their lines."""
+        confirm_loaded_text(self.manifest, self._upper)
         for _ in range(2):
             with self.syncing_notes() as descriptors:
                 if descriptors:
@@ -364,6 +363,9 @@ class DraftTree(Tree):
 
     def _record_claims(self, claims: Sequence[Claim]) -> None:
         self.manifest.add(claims)
+        self._note_claims(claims)
+
+    def _note_claims(self, claims: Iterable[Claim]) -> None:
         for claim in claims:
             _add_name(self._claimed_names, claim.path)
         self.moved_from = self.manifest.moved_from

@@ -105,8 +105,7 @@ def write(
     check_entry(path)
     label = Label(expected.entry, expected.digest, digest_of(data))
     if _is_first_text(tree, path, data, expected, label):
-        with tree.syncing_notes() as notes:
-            kernel.fsync_all(*notes, *also_sync())
+        kernel.fsync_all(*also_sync())
         return Written(None)
     tree.claim_with_next_syncs(path, len(data))  # with the new text, and with its place
     with tree.open_directory(parent_of(path)) as directory:
