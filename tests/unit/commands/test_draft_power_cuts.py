@@ -229,8 +229,8 @@ def test_a_last_line_without_its_files_counts_for_nothing_and_stays_so(
     root = tmp_path / "acme"
     change_set = _drafted(root)
     files = root / ".mirrord/drafts" / change_set / "tree"
-    (kept,) = [path for path in (files / ".mirrord/trash").iterdir() if path.read_text() == TEXTS["Plan.md"]]
-    damaged = kept if file == "kept" else files / "Plan.md"
+    (replaced,) = [path for path in (files / ".mirrord/trash").iterdir() if path.read_text() == TEXTS["Plan.md"]]
+    damaged = replaced if file == "kept" else files / "Plan.md"
     damaged.unlink()
     if content is not None:
         damaged.write_bytes(content)

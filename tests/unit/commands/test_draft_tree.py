@@ -214,9 +214,9 @@ def test_a_claim_is_written_after_both_texts_and_durable_with_them_before_the_an
     calls[:] = [call for call in calls if not call[1].startswith("a.")]  # the copy for the daemon
     written = [name for call, name in calls if call == "write"]
     synced = [name for call, name in calls if call == "fsync"]
-    (kept,) = [name for name in synced if f".{digest_of(INBOX).hex()}." in name]
-    assert written == [kept, "Inbox.md", "manifest.jsonl", "manifest.jsonl"]
-    assert sorted(synced) == sorted([kept, "Inbox.md", FILES_NAME, "trash", "manifest.jsonl"])
+    (replaced,) = [name for name in synced if f".{digest_of(INBOX).hex()}." in name]
+    assert written == [replaced, "Inbox.md", "manifest.jsonl", "manifest.jsonl"]
+    assert sorted(synced) == sorted([replaced, "Inbox.md", FILES_NAME, "trash", "manifest.jsonl"])
     assert [call for call, _ in calls] == ["write"] * 3 + ["fsync"] * 5 + ["write"], "one wait; then it is confirmed"
 
 

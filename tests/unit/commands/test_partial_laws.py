@@ -81,7 +81,14 @@ PLACES_TAKEN_OVER: list[list[Step]] = [
 ]
 
 
+DELETED_PLACE: list[Step] = [
+    ("delete", "Projects/_index.md", "Inbox.md"),
+    ("move", "Inbox.md", "Projects/Beta/Notes.md"),
+]
+
+
 @settings(max_examples=30, deadline=None)
+@example(DELETED_PLACE, THIRD_ONLY)  # the move of a page to the place of a deleted one has the same path
 @example(PLACES_TAKEN_OVER[0], THIRD_ONLY)  # the move of a page, not the new page in its place
 @example(PLACES_TAKEN_OVER[1], THIRD_ONLY)  # the new page in the place, not the move
 @given(STEPS, st.lists(st.booleans(), min_size=20, max_size=20))
@@ -94,8 +101,10 @@ def test_an_accepted_part_is_its_own_changes_only_and_with_the_rest_it_is_the_wh
         fill(root)
         before = pages(root)
         change_set, changes, texts = drafted(root, steps)
-        accepted = [change for change, is_accepted in zip(changes, marks, strict=False) if is_accepted]
-        choice = ReviewChoice(rejected=frozenset(change.path for change in changes if change not in accepted))
+        marked = [change for change, is_accepted in zip(changes, marks, strict=False) if is_accepted]
+        rejected = frozenset(change.path for change in changes if change not in marked)
+        accepted = [change for change in marked if change.path not in rejected]  # a page may take a deleted one's path
+        choice = ReviewChoice(rejected=rejected)
         with session_in(root) as session:
             if not accepted:
                 with pytest.raises(Failed, match="changes nothing"):
