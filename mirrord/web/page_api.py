@@ -23,6 +23,7 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document, text_node
 from mirrord.web import markdown_writes
+from mirrord.web.page_finder import load_ancestors
 from mirrord.web.properties import checked_changes, shown_properties
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
@@ -38,12 +39,14 @@ _FOLDER_ORDER = "Folders without a page of their own are sorted by title, after 
 
 
 async def show_page(request: Request) -> Response:
-    """GET api/pages/{page}?known=: without texts if the client's version is still current."""
+    """GET api/pages/{page}?known=: without texts if the client's version is current; `above` if it knows none."""
     visit = await visit_of(request)
     text = request.query_params.get("known", "")
     version = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     async with visit.read_transaction() as connection:
-        return json_response(await load_facts(connection, visit.tenant, visit.page, version))
+        facts = await load_facts(connection, visit.tenant, visit.page, version)
+        above = {} if version is not None else {"above": await load_ancestors(connection, visit.page)}
+    return json_response(facts | above)
 
 
 async def show_version(request: Request) -> Response:

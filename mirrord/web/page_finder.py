@@ -51,8 +51,12 @@ async def list_ancestors(request: Request) -> Response:
     """GET api/pages/{page}/above: the folders to open so that the sidebar shows the page, then the page itself."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        nodes = await tree_rows.load_path(connection, visit.page)
-    return json_response([_facts(node) for node in nodes])
+        return json_response(await load_ancestors(connection, visit.page))
+
+
+async def load_ancestors(connection: Connection, page: UUID) -> list[dict[str, object]]:
+    """What is above a page from the top down, then the page itself, for the client; [] if it is in the trash."""
+    return [_facts(node) for node in await tree_rows.load_path(connection, page)]
 
 
 async def list_trash(request: Request) -> Response:

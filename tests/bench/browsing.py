@@ -24,6 +24,7 @@ ROUNDS = 15
 PAINT, OPEN, OPEN_HUGE, KEY, CLICK = 200.0, 500.0, 1_500.0, 60.0, 120.0  # ms
 LONG, HUGE, LAST = 100_000, 1_000_000, "the very last words"  # bytes of long pages, and their end
 KEYS = 20  # typed into a huge page
+READING = 1000  # ms that a page is read before a link in it is clicked: what follows the page's own click has ended
 PARTS_OF_IT, TIMES = 10, 4  # a short page is one of them; a long one takes so many times as long at most
 PART = (
     "## Part {0}\n\n"
@@ -240,6 +241,8 @@ def _followed(page: Page, *addresses: str) -> list[float]:
     page.wait_for_selector("body[data-ready=yes]")
     spans = []
     for number in range(1, 1 + ROUNDS):
+        page.wait_for_timeout(READING)
         spans.append(float(page.evaluate(FOLLOWED, [addresses[number % 2], LAST])))
+        page.wait_for_selector("body[data-ready=yes]")
     page.close()
     return spans

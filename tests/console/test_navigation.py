@@ -12,6 +12,27 @@ from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# A link to an address, below the text.
+LINK = """address => {
+  const link = document.createElement('a')
+  link.href = address
+  link.append('elsewhere')
+  document.getElementById('main').append(link)
+}"""
+# What tells the view of a page from that of another one, and where the focus is.
+VIEW = """() => ({
+  title: document.title,
+  path: [...document.querySelectorAll('#crumbs a')].map(step => step.textContent),
+  headed: document.getElementById('title').textContent,
+  icon: document.getElementById('icon').textContent,
+  page: { ...document.getElementById('page').dataset },
+  people: document.getElementById('people').dataset.page,
+  history: document.querySelector('.page-tools a').getAttribute('href'),
+  buttons: [...document.querySelectorAll('.page-tools > :not([hidden])')].map(each => each.id),
+  pressed: [...document.querySelectorAll('.page-tools [aria-pressed=true]')].map(each => each.id),
+  chosen: document.querySelector('#tree [aria-current=page]').textContent,
+  focused: document.activeElement.id,
+})"""
 # Resolves once the browser keeps the answer at an address.
 KEPT = """address => new Promise(done => {
   const look = async () => (await caches.match(address)) ? done(true) : setTimeout(look, 50)
@@ -72,14 +93,38 @@ async def test_a_text_that_is_kept_when_another_page_opens_is_offered_on_return(
     becomes(console.mirrord.file("Kept on leaving.md"), "one kept\n")
 
 
-async def test_a_link_asks_for_the_page_while_the_view_is_on_its_way_and_for_what_is_above_once(
+async def test_from_page_to_page_a_link_asks_for_the_page_alone(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Alone from.md"), "one\n")
+    save(console.mirrord.file("In folders/Alone.md"), "---\nicon: 🐝\n---\ntwo\n")
+    id = row_of(console.mirrord, "In folders/Alone.md").id
+    reader = await person()
+    await reader.open("Alone from.md")
+    await ready(reader)
+    await reader.page.evaluate(LINK, f"/t/console/p/{id}")
+    addresses: list[str] = []
+    reader.page.on("request", lambda request: addresses.append(request.url.removeprefix(console.url)))
+    await reader.page.get_by_role("link", name="elsewhere").click()
+    await reader.sees("two")
+    await ready(reader)
+
+    assert addresses.count(f"/t/console/api/pages/{id}") == 1
+    assert f"/t/console/p/{id}" not in addresses
+    assert f"/t/console/api/pages/{id}/above" not in addresses
+    shown_by_link = await reader.page.evaluate(VIEW)
+    assert shown_by_link["path"] == ["console", "In folders"]
+    assert shown_by_link["focused"] == "main"
+    await reader.page.reload()
+    await ready(reader)
+    assert await reader.page.evaluate(VIEW) | {"focused": "main"} == shown_by_link  # as the server renders it
+
+
+async def test_the_first_link_to_a_page_asks_for_it_while_its_view_is_on_its_way_and_for_what_is_above_once(
     console: Console, person: NewPerson
 ) -> None:
-    save(console.mirrord.file("Asked from.md"), "one\n")
     save(console.mirrord.file("Asked together.md"), "two\n")
     id = row_of(console.mirrord, "Asked together.md").id
     reader = await person()
-    await reader.open("Asked from.md")
+    await reader.page.goto(f"{console.url}/t/console/")
     await ready(reader)
     addresses: list[str] = []
     together = asyncio.Event()
@@ -114,13 +159,14 @@ async def test_what_a_link_leads_to_is_asked_for_once_while_the_link_is_pointed_
     await reader.open("Pointed from.md")
     await ready(reader)
     link = entry(reader, "Pointed at").get_by_role("link")
-    async with (
-        reader.page.expect_request(f"**/t/console/p/{id}", timeout=PATIENCE),
-        reader.page.expect_request(f"**/api/pages/{id}", timeout=PATIENCE),
-    ):
+    addresses: list[str] = []
+    reader.page.on("request", lambda request: addresses.append(request.url.removeprefix(console.url)))
+    async with reader.page.expect_request(f"**/api/pages/{id}", timeout=PATIENCE):
         await link.hover()
     await link.click()
     await reader.sees("two")
+
+    assert addresses.count(f"/t/console/api/pages/{id}") == 1
 
 
 async def test_a_page_that_changed_after_it_was_asked_for_is_shown_as_it_is_now(
@@ -177,6 +223,7 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     console: Console, person: NewPerson
 ) -> None:
     save(console.mirrord.file("Read offline.md"), "kept for later\n")
+    save(console.mirrord.file("Read offline by link.md"), "kept as well\n")
     reader = await person(service_workers="allow")
     id = await reader.open("Read offline.md")
     await ready(reader)
@@ -185,8 +232,14 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     await ready(reader)
     for answer in (f"/t/console/api/pages/{id}", f"/t/console/p/{id}"):
         await asyncio.wait_for(reader.page.evaluate(KEPT, answer), PATIENCE / 1000)
+    linked = row_of(console.mirrord, "Read offline by link.md").id
+    await entry(reader, "Read offline by link").get_by_role("link").click()
+    await reader.sees("kept as well")
+    await asyncio.wait_for(reader.page.evaluate(KEPT, f"/t/console/p/{linked}"), PATIENCE / 1000)
     await reader.context.set_offline(True)
     await reader.page.reload()
+    await reader.sees("kept as well")
+    await entry(reader, "Read offline").get_by_role("link").click()
     await reader.sees("kept for later")
     await reader.context.set_offline(False)
     assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is not None

@@ -1,30 +1,22 @@
 // The console's editor: opens the document of a page in TipTap, saves it, and merges changes from elsewhere.
-import { Editor as TipTap } from '@tiptap/core'
+import type { Editor as TipTap } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
-import { EditorState, type Plugin, Selection } from '@tiptap/pm/state'
+import { EditorState, Selection } from '@tiptap/pm/state'
 import { apply } from './merging/apply'
 import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './saving/clash'
-import { markdownOf } from './pasting/copying'
 import { type Block, type Content, blocksOf, idOf, opened, spoken, written } from './document/document'
-import { element } from './dom'
 import { ELSEWHERE } from './saving/elsewhere'
-import { extensionsFor } from './extensions'
-import { grip } from './moving/grip'
 import { placeOfFragment } from './document/headings'
 import { identified } from './document/ids'
-import { inspector } from './menus/inspector'
-import { selectionBar } from './menus/selectionbar'
 import { merge } from './merging/merge'
 import type { Editor, Options, Page } from './options'
 import { type Kept, keptOf } from './saving/kept'
 import { type Desk, Saving } from './saving/saving'
 import styles from './style.css'
-import { toolbar } from './menus/toolbar'
 import { showUnresolved } from './links/unresolved'
-import { choosing } from './pasting/uploads'
-import { looks } from './views/looks'
+import { prepareNext, takePrepared } from './prepared'
 import { layOut } from './views/sight'
-import { CLASH, EDITOR } from './words'
+import { CLASH } from './words'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
@@ -32,44 +24,22 @@ export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolv
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
-  const surface = element('div', { class: 'surface' })
-  const notice = element('p', { class: 'notice', role: 'status' })
-  const tell = (sentence: string) => notice.replaceChildren(sentence)
-  const look = looks(options)
-  const margin = { top: 110, bottom: 110, left: 5, right: 5 } // px of the window where the toolbar and the fields may be
-  const tiptap = new TipTap({
-    element: null,
-    extensions: extensionsFor(options, look, tell),
-    content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be parsed as HTML
-    enablePasteRules: ['link'], // all other Markdown is read by the server's grammar
-    editable: !options.readonly,
-    injectCSS: false, // a strict policy refuses a style element
-    editorProps: {
-      attributes: { 'aria-label': EDITOR.text, 'aria-description': EDITOR.wayOut, class: 'prose' },
-      ...{ scrollMargin: margin, scrollThreshold: margin, clipboardTextSerializer: markdownOf },
-    },
-  })
+  const own = takePrepared(Boolean(options.readonly))
+  const { tiptap, surface } = own
+  Object.assign(own.options, options)
   const desk = deskOf(tiptap, options)
   const kept = options.kept ? keptOf(options.kept) : null
   const content = options.page.content ?? { type: 'doc', content: [] }
-  begin(tiptap, look, kept, content)
-  tiptap.mount(surface)
-  tiptap.view.dom.style.setProperty('--hint', JSON.stringify(EDITOR.hint))
-  identify(tiptap, kept)
+  begin(tiptap, kept, content)
   const base = () => kept?.base ?? desk.blocksOf(content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
-  if (!options.readonly) surface.append(...grip(tiptap))
-  const bar = toolbar(tiptap, [choosing(options, tell)])
-  new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   host.classList.add('mirrord-editor')
-  host.replaceChildren(...(options.readonly ? [surface] : [bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap)]))
+  host.replaceChildren(...own.parts)
   const sight = layOut(tiptap.view, surface, options.isFar ?? false)
   tiptap.on('destroy', () => sight.abort())
+  prepareNext(Boolean(options.readonly))
   return living(tiptap, saving, options, host, kept !== null)
 }
-
-/** The height from the top of the window to the end of the toolbar, when the page is scrolled. */
-const coveredBy = (bar: HTMLElement) => (Number.parseFloat(getComputedStyle(bar).top) || 0) + bar.offsetHeight
 
 /** The document of a kept text; null: a person has to choose between versions of its blocks first. */
 export function keptContent(text: string): Content | null {
@@ -77,19 +47,15 @@ export function keptContent(text: string): Content | null {
   return Object.keys(kept.clashes).length ? null : written(kept.mine)
 }
 
-/** Mounts the editor with the page and its views at once, so that the page is drawn once. */
-function begin(tiptap: TipTap, look: Plugin, kept: Kept | null, content: Content): void {
-  const { schema } = tiptap
+/** Puts the page into the editor, so that it is drawn once, and gives ids to the blocks that have none. */
+function begin(tiptap: TipTap, kept: Kept | null, content: Content): void {
+  const { schema, state } = tiptap
   const doc: Node = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)
   const selection = Selection.findFrom(doc.resolve(0), 1, true) ?? Selection.atStart(doc) // no block that a click would select
-  tiptap.view.updateState(EditorState.create({ doc, plugins: [look], selection }))
-}
-
-function identify(tiptap: TipTap, kept: Kept | null): void {
+  tiptap.view.updateState(EditorState.create({ doc, plugins: [...state.plugins], selection }))
   const transaction = identified(tiptap.state.tr)
   if (kept) setClashes(transaction, new Map(Object.entries(kept.clashes)))
-  if (kept || transaction.docChanged)
-    tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true))
+  tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true)) // also for the toolbar to see
 }
 
 function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElement, isKept: boolean): Editor {

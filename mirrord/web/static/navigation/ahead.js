@@ -1,12 +1,17 @@
-/** Asked for before it is needed: the view that a person points at or goes to, and the page in it, at the same time. */
+/**
+ * Asked for before it is needed: the page that a person points at or goes to, or another view. The view of a page is
+ * made from the page; the first one comes from the server, and the page at the same time.
+ */
 import { address as addressOf, request } from "../server/api.js";
+import { knowAbove } from "../tree/above.js";
+import { isMakeable, viewOfPage } from "./page_view.js";
 import { reading } from "./reading.js";
 
 const MAX_AGE_MS = 5000; // of an answer that is used; what changed since is learned when the news of the view begin
 const POINTED_MS = 80; // that a link is pointed at, before what it leads to is asked for
 const PAGE = /^\/t\/[^/]+\/p\/([0-9a-f-]{36})$/;
 
-let asked = null; // the last that was asked for: {address, at, id, view, page}; view and page until they are taken
+let asked = null; // the last that was asked for: {address, at, id, view, page}; view and page until they are taken, or null
 
 const isAsked = (where) => asked !== null && asked.address === where && Date.now() - asked.at < MAX_AGE_MS;
 
@@ -16,17 +21,23 @@ export function askAhead(where) {
   const id = PAGE.exec(new URL(where, location.href).pathname)?.[1] ?? null;
   const isShown = id === (document.querySelector("[data-page]")?.dataset.page ?? null); // and may be saved before it opens again
   const page = id && !isShown ? request("GET", addressOf(`pages/${id}`)) : null;
-  asked = { address: where, at: Date.now(), id, view: reading(where), page };
+  asked = { address: where, at: Date.now(), id, view: page && isMakeable() ? null : reading(where), page };
   page?.catch(() => null); // it is asked for again
-  asked.view.catch(() => null); // this is told to who takes it
+  asked.view?.catch(() => null); // this is told to who takes it
 }
 
-/** The document at `where`, which may have been asked for; rejects where it is none of this tenant's. */
-export function viewAt(where) {
+/** The view at `where`, {main, title}, which may have been asked for; rejects where it is none of this tenant's. */
+export async function viewAt(where) {
   askAhead(where);
-  const { view } = asked;
-  asked.view = null; // a document is put into the window once
-  return view ?? reading(where);
+  const taken = asked;
+  const { view, page } = taken;
+  taken.view = null; // a document is put into the window once
+  if (view) return view;
+  const facts = isMakeable() ? await page?.catch(() => null) : null;
+  if (!facts) return reading(where); // also where the page cannot be had: this view says why
+  knowAbove(facts, taken.at);
+  taken.at = Date.now(); // it may have been long on its way
+  return viewOfPage(facts);
 }
 
 /** The page that was asked for with its view, once; null: there is none, or it did not come. */

@@ -2,7 +2,8 @@
 import { listenToPointer, viewAt } from "./ahead.js";
 import { tell } from "../elements/dom.js";
 import { LEAVING } from "../words.js";
-import { moveFocus, openedAt, rememberScroll } from "./places.js";
+import { keepBlank, kindOf } from "./page_view.js";
+import { enter, openedAt, rememberScroll } from "./places.js";
 
 const EXCHANGED = new Set(["home", "page", "history", "trash", "attention", "review", "status", "tags"]);
 const LEAVING_MS = 3000; // that a save may take before another view is opened
@@ -12,13 +13,13 @@ let ending = null; // ends what the view listens to
 let module = null; // of the view
 let going = 0;
 
-const viewOf = (root) => root.querySelector("[data-view]")?.dataset.view;
 const moduleOf = (view) => (view === "page" ? import("../page/page.js") : import(`../views/${view}.js`));
 
 /** Let the view that is in the window live. */
 export async function startView() {
-  const view = viewOf(document);
+  const view = kindOf(document);
   if (!view) return;
+  keepBlank(document.getElementById("main"));
   ending = new AbortController();
   module = await moduleOf(view);
   await module.start(ending.signal);
@@ -29,7 +30,7 @@ export async function openView(address, isReturn = false) {
   const number = ++going;
   const next = await viewAt(address).catch(() => null);
   if (number !== going) return;
-  const isPart = next && EXCHANGED.has(viewOf(next)) && EXCHANGED.has(viewOf(document));
+  const isPart = next?.main && EXCHANGED.has(kindOf(next.main)) && EXCHANGED.has(kindOf(document));
   if (!(await left())) return;
   if (number !== going) return;
   if (!isPart) return isReturn ? location.reload() : location.assign(address);
@@ -42,11 +43,10 @@ async function exchange(next, address, isReturn) {
   ending?.abort();
   module?.stop?.();
   if (!isReturn) history.pushState({}, "", address);
-  document.getElementById("main").replaceWith(document.adoptNode(next.getElementById("main")));
+  document.getElementById("main").replaceWith(document.adoptNode(next.main));
   document.title = next.title;
   window.dispatchEvent(new CustomEvent("view:shown"));
-  if (!isReturn) window.scrollTo(0, 0);
-  moveFocus();
+  enter(isReturn);
   const starting = startView();
   try {
     await Promise.race([starting, new Promise((done) => setTimeout(done, NEWS_MS))]);

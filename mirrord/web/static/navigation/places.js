@@ -12,5 +12,15 @@ export function openedAt(frames = FRAMES) {
   if (Math.abs(window.scrollY - scroll) > 1 && frames) requestAnimationFrame(() => openedAt(frames - 1));
 }
 
-/** Those who do not see the exchange hear the new view's heading next. */
-export const moveFocus = () => document.getElementById("main").focus({ preventScroll: true });
+/**
+ * Begin a view at its top, unless it is returned to, and let those who do not see the exchange hear its heading next.
+ * In the next frame, which lays out the view in any case: at once a browser would lay it out without its text.
+ */
+export function enter(isReturn) {
+  const main = document.getElementById("main");
+  requestAnimationFrame(() => {
+    if (!main.isConnected) return;
+    if (!isReturn) window.scrollTo(0, 0);
+    if (!main.contains(document.activeElement)) main.focus({ preventScroll: true }); // a person may be in it by then
+  });
+}

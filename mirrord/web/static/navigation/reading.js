@@ -1,7 +1,7 @@
 /** The part of a view that is exchanged, as the server renders it. */
 
 /**
- * The document at `address`; rejects where it is none of this tenant's.
+ * The view at `address` as {main, title}; rejects where it is none of this tenant's.
  *
  * XMLHttpRequest parses it: a string of HTML would need a policy of Trusted Types, and here nothing makes one.
  */
@@ -11,10 +11,11 @@ export function reading(address) {
     request.open("GET", address);
     request.responseType = "document";
     request.setRequestHeader("X-Part", "main");
-    request.onload = () => (request.status === 200 && isSame(request, address) ? resolve(request.response) : reject(new Error(address)));
+    request.onload = () => (request.status === 200 && isSame(request, address) ? resolve(partOf(request.response)) : reject(new Error(address)));
     request.onerror = () => reject(new Error(address));
     request.send();
   });
 }
 
+const partOf = (page) => ({ main: page.getElementById("main"), title: page.title });
 const isSame = (request, address) => new URL(request.responseURL).pathname === new URL(address, location.href).pathname;

@@ -11,6 +11,7 @@ const MAX_WAITING_MS = 10_000; // of an answer, until it is kept in any case
 const ID = "[0-9a-f-]{36}";
 const STATIC = /^\/static\//;
 const FIXED = /^\/static\/[0-9a-f]{16}\//;
+const PAGE = new RegExp(`^(/t/[^/]+)/api/pages/(${ID})$`);
 const OWN = new RegExp(`^/t/[^/]+/(p/${ID})?$|^/t/[^/]+/api/(tree|pages/${ID}(/above|/backlinks)?)$`);
 
 self.addEventListener("install", () => self.skipWaiting());
@@ -77,18 +78,38 @@ function track(work) {
 /** A person signs out: from the answer on nothing more is kept of what was asked for before. */
 self.addEventListener("message", (event) => {
   period += 1;
+  lately.clear();
   event.waitUntil(Promise.all(running).then(() => event.ports[0]?.postMessage(null)));
 });
 
 async function keep(request, key, response) {
-  if (response.redirected || response.status === 401) return caches.delete(NAME); // signed out elsewhere: nothing stays
+  if (response.redirected || response.status === 401) return forgetAll(); // signed out elsewhere: nothing stays
   if (response.status === 404) return (await caches.open(NAME)).delete(key);
   const isWhole = !new URL(request.url).searchParams.get("known");
   const isOther = FIXED.test(new URL(key).pathname) && !response.headers.get("Cache-Control").includes("immutable"); // of another version
   if (response.status !== 200 || !isWhole || isOther) return null;
+  lately.add(key);
   const cache = await caches.open(NAME);
   await cache.put(key, response);
+  await keepView(key);
   return forgetOldest(cache);
+}
+
+const lately = new Set(); // addresses of what was kept since the worker began
+
+/** A link shows a page without asking for its view, with which a window without a connection begins. */
+async function keepView(key) {
+  const [, tenant, id] = PAGE.exec(new URL(key).pathname) ?? [];
+  const view = id && new URL(`${tenant}/p/${id}`, key).href;
+  if (!view || lately.has(view)) return;
+  const begun = period;
+  const response = await fetch(view);
+  if (begun === period) await keep(new Request(view), view, response);
+}
+
+function forgetAll() {
+  lately.clear();
+  return caches.delete(NAME);
 }
 
 /** Pages never push out the files that show them. */
