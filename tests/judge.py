@@ -19,6 +19,8 @@ _SEPARATOR = "<!-- -->\n"  # shows nothing
 _BREAK = re.compile(r"<br ?/?>\n?")
 _IMAGE = re.compile(r"<img [^<>]*>")
 _BOX = re.compile(r'(<input type="checkbox"[^>]*/>) \n<p>')
+_BARE_BOX = re.compile(r"^([ \t>]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[[ xX]\])$", re.MULTILINE)
+_EMPTY_LINE_OF_CODE = re.compile(r"(<pre[^>]*><code[^>]*>)\n(?=</code>)")
 _TAG = re.compile(r"(</?(?:li|p|ul|ol|pre|blockquote|h[1-6]|table|div)(?:\s[^>]*)?>|<hr />)")
 
 
@@ -38,6 +40,16 @@ def commonmark_html(markdown: str) -> str:
 def gfm_html(markdown: str) -> str:
     """As GitHub has it."""
     return str(markdown_to_html_with_extensions(markdown, Options.CMARK_OPT_UNSAFE, _EXTENSIONS))
+
+
+def document_html(markdown: str) -> str:
+    """
+    As GitHub has it, but for two things that documents have one form for.
+
+    A box without a text is a task, also without the blank that GitHub wants behind it; and of code that is one empty
+    line a document says what it says of empty code.
+    """
+    return _EMPTY_LINE_OF_CODE.sub(r"\1", gfm_html(_BARE_BOX.sub(r"\1 ", markdown)))
 
 
 def verdict(first: str, other: str) -> Verdict:

@@ -320,6 +320,34 @@ MUTANTS = (
         'result["content"] = content',
         "tests/unit/codec/test_block_meanings.py",
     ),
+    Mutant(
+        "a line of a list is compared with two items only",
+        "markdown/parser/lazy_lines.py",
+        "return not is_lazy_line(state, start) and list_block",
+        "return list_block",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "a paragraph of one line ends before a line that goes on with it",
+        "markdown/parser/fast_paths.py",
+        "    if is_lazy_line(state, after):\n        return False\n",
+        "",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "a vertical tab is a blank beside emphasis",
+        "markdown/parser/emphasis_signs.py",
+        "if _VERTICAL_TAB in (above, beyond):",
+        "if False:",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "an item that moves takes its blank line along",
+        "markdown/write/block_parts.py",
+        "if len(places) == len(pieces) == len(cut.parts) and None not in places:",
+        "if False:",
+        "tests/unit/codec/test_structural_edits.py",
+    ),
 )
 
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`

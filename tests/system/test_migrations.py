@@ -191,6 +191,38 @@ async def test_documents_that_a_dialect_reads_in_another_way_are_due_after_the_u
         assert superuser.execute(query, [changed[0]]).fetchone() == (changed[1], is_due)
 
 
+CODE = """{"type": "doc", "content": [{"type": "blockquote", "content": [{"type": "codeBlock", "content": [
+    {"type": "text", "text": "%s"}]}]}]}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "is_due"),
+    [
+        ("> 1. a\n", CODE % "1. d", True),
+        ("> 1. a\n", CODE % "- d\\ne", True),
+        ("> 1. a\n", CODE % "d - e", False),
+        ("\x0b**_a_**\n", TEXT, True),
+        ("\x0ba **b**\n", TEXT, False),
+    ],
+)
+async def test_documents_that_other_parsers_read_in_another_way_are_due_after_the_upgrade(
+    empty_dsn: str, text: str, content: str, is_due: bool
+) -> None:
+    restore_dump(empty_dsn)
+    upgrade = next(pending for pending in list_pending(OLD_SCHEMA) if pending.name.endswith("_lazy_lines.sql"))
+    with psycopg.connect(empty_dsn, autocommit=True) as superuser:
+        await migrate(empty_dsn)
+        superuser.execute("SET session_replication_role = replica")
+        changed = superuser.execute(OLD_PAGE, [text]).fetchone()
+        assert changed is not None
+        superuser.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", [content, changed[0]])
+        superuser.execute("SET session_replication_role = origin")
+        superuser.execute(upgrade.statements.encode())
+
+        query = "SELECT version, content IS NULL FROM mirrord.page WHERE id = %s"
+        assert superuser.execute(query, [changed[0]]).fetchone() == (changed[1], is_due)
+
+
 def test_each_schema_has_its_upgrades() -> None:
     for number in range(OLD_SCHEMA, NEWEST + 1):
         assert [pending.name for pending in list_pending(number)] == UPGRADES[number - OLD_SCHEMA :]

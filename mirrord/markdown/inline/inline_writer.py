@@ -282,8 +282,13 @@ def _blocked_delimiters(pieces: Sequence[_Piece], index: int, step: int) -> list
     if not failing or not 0 <= index < len(pieces):
         return []
     beyond = pieces[index].text[-1:] if step < 0 else pieces[index].text[:1]
-    is_failing = _is_punctuation(beyond) and not isWhiteSpace(ord(edge)) and not _is_punctuation(edge)
+    is_failing = _is_punctuation(beyond) and not _is_blank(edge) and not _is_punctuation(edge)
     return failing if is_failing else []
+
+
+def _is_blank(char: str) -> bool:
+    """As CommonMark has it, to which a vertical tab is none."""
+    return isWhiteSpace(ord(char)) and char != "\x0b"
 
 
 def _is_punctuation(char: str) -> bool:

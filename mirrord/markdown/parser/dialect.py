@@ -12,19 +12,17 @@ from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel, parseLinkTitle
-from markdown_it.rules_block import blockquote, fence, heading, html_block, list_block
+from markdown_it.rules_block import blockquote, fence, heading, html_block
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import (
     autolink,
     backtick,
-    emphasis,
     entity,
     escape,
     html_inline,
     image,
     link,
     newline,
-    strikethrough,
 )
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
@@ -32,6 +30,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.markdown.parser.emphasis_signs import emphasis_sign, strikethrough_sign
 from mirrord.markdown.parser.fast_paths import (
     horizontal_rule,
     one_line_any_start,
@@ -49,6 +48,7 @@ from mirrord.markdown.parser.foreign_syntax import (
     has_indented_code,
 )
 from mirrord.markdown.parser.inline_spans import Span, SpannedInlineParser, spans_of
+from mirrord.markdown.parser.lazy_lines import nested_list
 from mirrord.markdown.parser.nested_blocks import shape_blocks
 from mirrord.markdown.parser.syntax_rules import (
     WIKILINK,
@@ -104,7 +104,7 @@ _FIRST_OF_BLOCK: Mapping[Rule, str] = MappingProxyType(
         blockquote: ">",
         horizontal_rule: "*-_",
         plain_list: "*+-",
-        list_block: "*+-0123456789",
+        nested_list: "*+-0123456789",
         list_at_any_indent: "*+-0123456789",
         footnote_def: "[",
         definition: "[",
@@ -122,8 +122,8 @@ _FIRST_OF_INLINE: Mapping[InlineRule, str] = MappingProxyType(
         escape: "\\",
         plain_code: "`",
         backtick: "`",
-        strikethrough.tokenize: "~",
-        emphasis.tokenize: "*_",
+        strikethrough_sign: "~",
+        emphasis_sign: "*_",
         plain_link: "[",
         link: "[",
         image: "!",
@@ -217,7 +217,10 @@ def make_plain_parser(dialect: Dialect = Dialect.PLAIN) -> MarkdownIt:
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
+    block.at("list", nested_list, {"alt": ["paragraph", "reference", "blockquote"]})
     markdown.core.ruler.after("block", "shapes", shape_blocks)
+    inline.at("emphasis", emphasis_sign)
+    inline.at("strikethrough", strikethrough_sign)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
     inline.before("link", "comment", comment)

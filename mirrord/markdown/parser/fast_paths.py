@@ -20,6 +20,8 @@ from markdown_it.rules_block import StateBlock, hr, lheading
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from mirrord.markdown.parser.lazy_lines import is_lazy_line
+
 Nesting = Literal[-1, 0, 1]
 
 
@@ -123,6 +125,8 @@ def _is_end_of_paragraph(state: StateBlock, after: int) -> bool:
     if indent < 0 or indent - state.blkIndent > 3:
         return False
     if 0 <= state.listIndent <= indent - 4 and indent < state.blkIndent:
+        return False
+    if is_lazy_line(state, after):
         return False
     return bool(_ITEM.match(state.src, state.bMarks[after] + state.tShift[after], state.eMarks[after]))
 

@@ -188,8 +188,15 @@ def join_pieces(cut: SplitLines, pieces: Sequence[Piece], between: Callable[[Pie
     ]
 
 
-def item_gap(cut: SplitLines) -> Callable[[Piece, Piece], list[Line]]:
-    """The gap between two items: the old one, else the most common one of their list."""
+def item_gap(cut: SplitLines, pieces: Sequence[Piece]) -> Callable[[Piece, Piece], list[Line]]:
+    """
+    The gap between two items: the old one, else the most common one of their list.
+
+    Gaps stay where they are while items change places.
+    """
+    places = {piece.old_index: place for place, piece in enumerate(pieces)}
+    if len(places) == len(pieces) == len(cut.parts) and None not in places:
+        return lambda left, _right: cut.gap_after(places[left.old_index])
     gaps = [bool(cut.gap_after(index)) for index in range(len(cut.parts) - 1)]
     usual = [Line("")] if 2 * sum(gaps) > len(gaps) else []
 

@@ -57,7 +57,7 @@ def rearrange_items(
             pieces.append(Piece(block, source.below(marker), old, is_changed=True))
         else:
             pieces.append(Piece(block, _rewrite_item(cut, item, old, marker, inside), old, is_changed=True))
-    return join_pieces(cut, pieces, item_gap(cut))
+    return join_pieces(cut, pieces, item_gap(cut, pieces))
 
 
 def _old_marker(cut: SplitLines, index: int | None) -> Marker | None:

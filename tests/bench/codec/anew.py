@@ -22,7 +22,7 @@ from tests import corpora
 from tests.bench.codec.report import ALL, NONE, Report, share, shortened
 from tests.bench.figures import Figure
 from tests.corpora import Example
-from tests.judge import Html, commonmark_html, gfm_html, verdict
+from tests.judge import Html, commonmark_html, document_html, gfm_html, verdict
 
 # where cmark-gfm departs from CommonMark 0.31.2: a parser from the codec's own family, set up without its dialect
 _SECOND_JUDGE = MarkdownIt("commonmark")
@@ -60,7 +60,7 @@ def measure_pages(workers: Executor) -> Report:
     paths = [path for vault in corpora.VAULTS for path in corpora.paths(vault)]
     blocks = [each for page_blocks in workers.map(blocks_of, paths, chunksize=20) for each in page_blocks]
     _count(report, "real blocks, anew", blocks, strict=True)
-    _count(report, "real pages, as new ones", list(workers.map(_page, paths, chunksize=20)))
+    _count(report, "real pages, as new ones", list(workers.map(page_made_anew, paths, chunksize=20)))
     return report
 
 
@@ -124,13 +124,14 @@ def _judged(place: str, before: str, html: Html, rewrite: Rewrite) -> Rewritten:
     return Rewritten(verdict(html(before), html(after)).value, place, before, after)
 
 
-def _page(path: Path) -> Rewritten:
+def page_made_anew(path: Path) -> Rewritten:
+    """A page of a vault, written as an app writes a new one."""
     body = PageText(corpora.text_of(path)).body
     place = str(path.relative_to(corpora.CORPORA))
     if not is_plain(read_nodes(outline_of(body))):
         tried = _judged(place, body, lambda text: text, as_new_page)
         return Rewritten("refused" if tried.outcome == "refused" else "unjudged", place, body, tried.after)
-    return _judged(place, body, gfm_html, as_new_page)
+    return _judged(place, body, document_html, as_new_page)
 
 
 def blocks_of(path: Path) -> list[Rewritten]:

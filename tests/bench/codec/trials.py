@@ -1,11 +1,11 @@
 """Random single edits of pages: the page says afterwards what was wanted, and every other block keeps its bytes."""
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +27,7 @@ LARGEST = 20_000  # bytes of a page; there are 9 larger ones
 ATTEMPTS = 100_000  # tables are rare
 _WANTED = NewViews(None, None, None, None, None, None)
 _EMPTY = fingerprint({"type": "paragraph"})  # belongs to the gaps
+_NUMBER = re.compile(r"^((?:> ?)*)\d{1,9}(?=[.)](?:[ \t]|$))")
 _NESTED = (" an item", " a row")
 
 
@@ -225,14 +226,23 @@ def _is_tight(kind: str, text: str, change: Edit, result: str) -> bool | None:
         return not _changed_blocks(_old(text).blocks, outline_of(PageText(result).body), change)
     if not kind.endswith(_NESTED):
         return None
-    old, new = split_lines(with_unix_endings(text)), split_lines(with_unix_endings(result))
-    matches = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    same = sum(match.size for match in matches)
-    removed_count, added_count = len(old) - same, len(new) - same
-    if kind.startswith("insert"):
-        return removed_count == 0
-    if kind.startswith("delete"):
-        return added_count == 0
+    old, new = _lines_of(text), _lines_of(result)
     if kind.startswith("move"):
-        return sorted(line.strip() for line in old) == sorted(line.strip() for line in new)
-    return removed_count == added_count <= 1
+        return not (old - new or new - old) or _is_renumbered(old - new, new - old)
+    removed, added = old - new, new - old
+    if kind.startswith("insert"):
+        return not removed or _is_renumbered(removed, added)
+    if kind.startswith("delete"):
+        return not added or _is_renumbered(added, removed)
+    return removed.total() == added.total() <= 1
+
+
+def _lines_of(text: str) -> Counter[str]:
+    """The lines of a page without blanks at their ends: a last line may have no line ending."""
+    return Counter(line.strip() for line in split_lines(with_unix_endings(text)))
+
+
+def _is_renumbered(few: Counter[str], many: Counter[str]) -> bool:
+    """Whether *few* is one item with another number than in *many*: the first of a list, whose number is its start."""
+    plain = Counter(_NUMBER.sub(r"\1", line) for line in many.elements())
+    return few.total() == 1 and all(_NUMBER.sub(r"\1", line) in plain for line in few)

@@ -4,6 +4,7 @@ import pytest
 
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.write.render import splice_document
+from tests.bench.codec import edits, trials
 from tests.bench.codec.structural_edits import KINDS
 from tests.bench.codec.structure import outcomes_of
 
@@ -50,3 +51,26 @@ def test_cells_beside_a_column_that_comes_or_goes_stay_as_they_are_written(at: i
         del row["content"][at]
     rows = [line for number, line in enumerate(splice_document(wider, document, "\n").splitlines()) if number != 1]
     assert rows == [line for number, line in enumerate(lines) if number != 1]
+
+
+@pytest.mark.parametrize(("source", "target", "expected"), [(2, 0, "- c\n- a\n\n- b\n"), (0, 2, "- b\n- c\n\n- a\n")])
+def test_an_item_that_moves_leaves_the_blank_lines_of_its_list_where_they_are(
+    source: int, target: int, expected: str
+) -> None:
+    body = "- a\n- b\n\n- c\n"
+    document = read_document(body)
+    items = document["content"][0]["content"]
+    items.insert(target, items.pop(source))
+
+    assert splice_document(body, document, "\n") == expected
+
+
+def test_the_first_item_of_a_numbered_list_leaves_its_number_to_the_next() -> None:
+    body = "1. a\n2. b\n3. c"
+    document = read_document(body)
+    del document["content"][0]["content"][0]
+
+    result = splice_document(body, document, "\n")
+    assert result == "1. b\n3. c"
+    edit = edits.Edit(document["content"], [None])
+    assert trials.outcome_of("delete an item", body, edit).tight
