@@ -348,6 +348,13 @@ MUTANTS = (
         "if False:",
         "tests/unit/codec/test_structural_edits.py",
     ),
+    Mutant(
+        "a new item between two others removes the blank line that was between them",
+        "markdown/write/block_parts.py",
+        "if right == left + 1)",
+        "if right == left)",
+        "tests/unit/codec/test_structural_edits.py",
+    ),
 )
 
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`

@@ -192,19 +192,27 @@ def item_gap(cut: SplitLines, pieces: Sequence[Piece]) -> Callable[[Piece, Piece
     """
     The gap between two items: the old one, else the most common one of their list.
 
-    Gaps stay where they are while items change places.
+    Gaps stay where they are while items change places, and below new items that part two old neighbours.
     """
     places = {piece.old_index: place for place, piece in enumerate(pieces)}
     if len(places) == len(pieces) == len(cut.parts) and None not in places:
         return lambda left, _right: cut.gap_after(places[left.old_index])
     gaps = [bool(cut.gap_after(index)) for index in range(len(cut.parts) - 1)]
-    usual = [Line("")] if 2 * sum(gaps) > len(gaps) else []
+    usual, parted = [Line("")] if 2 * sum(gaps) > len(gaps) else [], _parted_neighbours(pieces)
 
     def between(left: Piece, right: Piece) -> list[Line]:
+        if left.old_index is None and right.old_index is not None and right.old_index in parted:
+            return cut.gap_after(right.old_index - 1)
         gap = _old_gap(cut, left, right)
         return usual if gap is None else gap
 
     return between
+
+
+def _parted_neighbours(pieces: Sequence[Piece]) -> frozenset[int]:
+    """The numbers of old parts that have only new ones between them and their old neighbours above."""
+    old_indices = [piece.old_index for piece in pieces if piece.old_index is not None]
+    return frozenset(right for left, right in pairwise(old_indices) if right == left + 1)
 
 
 def block_gap(cut: SplitLines, spacing: Spacing, *, tight: bool) -> Callable[[Piece, Piece], list[Line]]:

@@ -65,6 +65,14 @@ def test_an_item_that_moves_leaves_the_blank_lines_of_its_list_where_they_are(
     assert splice_document(body, document, "\n") == expected
 
 
+def test_an_item_that_comes_between_two_others_leaves_the_blank_line_between_them() -> None:
+    body = "- a\n- b\n\n- c\n"
+    document = read_document(body)
+    document["content"][0]["content"].insert(2, read_document("- new\n")["content"][0]["content"][0])
+
+    assert splice_document(body, document, "\n") == "- a\n- b\n- new\n\n- c\n"
+
+
 def test_the_first_item_of_a_numbered_list_leaves_its_number_to_the_next() -> None:
     body = "1. a\n2. b\n3. c"
     document = read_document(body)
