@@ -83,7 +83,8 @@ def _page(*paragraphs: list[Node]) -> Document:
 
 
 def _without_marks(node: Node) -> Node:
-    return {key: value for key, value in node.items() if key != "marks"}
+    bare: Node = {key: value for key, value in node.items() if key != "marks"}  # type: ignore[assignment]
+    return bare
 
 
 @given(st.lists(PIECES, max_size=14).map("".join), st.integers(0, 1 << 20))
