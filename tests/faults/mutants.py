@@ -355,6 +355,20 @@ MUTANTS = (
         "if right == left)",
         "tests/unit/codec/test_structural_edits.py",
     ),
+    Mutant(
+        "a tag in a further line ends its paragraph",
+        "markdown/inline/inline_writer.py",
+        '(_INDENT_OF_TAG if is_indented else "") + piece.text',
+        "piece.text",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "a page that is arranged once more begins with the widest gaps",
+        "markdown/write/render.py",
+        "for result in dict.fromkeys(results))",
+        "for result in results[::-1])",
+        "tests/unit/codec/test_structural_edits.py",
+    ),
 )
 
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`

@@ -21,6 +21,7 @@ _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 _BARE_URL = re.compile(r"(?<![\w(<])(?:[a-z]{2,5}://|www\.)[^\s<]+\Z", re.IGNORECASE)
 _ALT_OF_TAGS = re.compile(r"\A[^\S ]|[^\S ]\Z|\s\n|\n\s")  # between brackets these blanks would go
 _LONE_IMAGE = re.compile(r"\A(<img [^<>]*>)(?=\n)")
+_INDENT_OF_TAG = "    "  # with it no tag in a further line begins a block of HTML, which would end the paragraph
 _BACKTICKS = re.compile(r"`+")
 _CODE_MARK: Mark = {"type": "code"}
 
@@ -55,7 +56,8 @@ def write_run(content: Sequence[Node], style: Style, edges: tuple[str, str], *, 
         elif piece.kind == "break":
             written += _write_break(written, index + 1 == len(pieces) and not below, style, one_line)
         else:
-            written += piece.text
+            is_indented = style.wary and not one_line and written.endswith("\n") and piece.text.startswith("<")
+            written += (_INDENT_OF_TAG if is_indented else "") + piece.text
     run = written[len(above) :]
     return run.replace("\n", "&#10;") if one_line else run
 

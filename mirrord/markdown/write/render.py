@@ -154,16 +154,23 @@ def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterat
     """Candidates for the wanted page, all distinct, the most likely first."""
     tried: set[str] = set()
     for ladder in _LADDERS:
-        start, result = page, ""
+        start: _Page | None = page
         for _ in range(2):
+            if start is None:
+                break
+            results: list[str] = []
             for effort, spacing in ladder:
-                result = _arrange_page(start, after, effort, spacing, ending)
+                results.append(result := _arrange_page(start, after, effort, spacing, ending))
                 if result not in tried:
                     tried.add(result)
                     yield result
-            start = _open_page(result, start.cut.surroundings.dialect)
-            if len(start.cut.parts) != len(after):
-                break
+            start = _first_fitting(results, len(after), start.cut.surroundings.dialect)
+
+
+def _first_fitting(results: Sequence[str], count: int, dialect: Dialect) -> _Page | None:
+    """The first of *results*, the closest to the page before, that has *count* blocks."""
+    pages = (_open_page(result, dialect) for result in dict.fromkeys(results))
+    return next((page for page in pages if len(page.cut.parts) == count), None)
 
 
 def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:

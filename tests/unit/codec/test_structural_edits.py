@@ -82,3 +82,21 @@ def test_the_first_item_of_a_numbered_list_leaves_its_number_to_the_next() -> No
     assert result == "1. b\n3. c"
     edit = edits.Edit(document["content"], [None])
     assert trials.outcome_of("delete an item", body, edit).tight
+
+
+def test_a_definition_of_a_link_that_is_used_goes_with_its_line_alone() -> None:
+    lines = ["[a] [b] [c]", "", "[a]: x", "[b]: y", "[c]: z", ""]
+    document = read_document("\n".join(lines))
+    del document["content"][2]
+
+    assert splice_document("\n".join(lines), document, "\n") == "[a] [b](y) [c]\n\n[a]: x\n[c]: z\n"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_lines_with_other_endings_than_the_first_keep_them(ending: str) -> None:
+    other = {"\n": "\r\n", "\r\n": "\n"}[ending]
+    body = f"one{ending}{ending}foo bar{other}x y{other}{ending}end{other}"
+    document = read_document(body)
+    document["content"][1]["content"][0]["text"] = "foo bars\nx y"
+
+    assert splice_document(body, document, ending) == body.replace("bar", "bars")
