@@ -31,13 +31,13 @@ class _MarkedCharacters(HTMLParser):
         self.units: list[tuple[str, frozenset[str]]] = []
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        shown = f"{tag} {sorted(attrs)}"
+        node_name = f"{tag} {sorted(attrs)}"
         if tag in MARKS:
             self._open.append(tag)
         elif tag == "a":
-            self._link = shown
+            self._link = node_name
         else:
-            self._add(shown)
+            self._add(node_name)
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._open:
