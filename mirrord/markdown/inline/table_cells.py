@@ -6,7 +6,8 @@ from typing import cast
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.inline_writer import write_inline
 from mirrord.markdown.inline.source_style import Style
-from mirrord.markdown.schema.document import Node, is_in_bounds
+from mirrord.markdown.schema.column_widths import Widths, give_widths, widths_of, write_widths
+from mirrord.markdown.schema.document import Node, is_in_bounds, write_comment
 from mirrord.markdown.schema.node_rules import extra_attrs_of
 
 ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
@@ -28,23 +29,32 @@ def write_row(row: Node, style: Style) -> str:
     return f"| {' | '.join(write_cell(cell, style) for cell in row.get('content', []))} |"
 
 
+def write_table_comments(node: Node) -> list[str]:
+    """The comments above a normal table: what Markdown cannot express, and the widths of its columns."""
+    extra_attrs, widths = table_extra_attrs(node), widths_of(node.get("content", []))
+    return [*([write_comment(extra_attrs)] if extra_attrs else []), *([write_widths(widths)] if widths else [])]
+
+
 def table_extra_attrs(node: Node) -> dict[str, Json]:
-    """The attributes of a normal table that Markdown cannot express, those of its cells under `cells`."""
+    """The attributes of a normal table that only JSON can hold, those of its cells under `cells`."""
     rows = node.get("content", [])
     header, alignment = _has_header(rows), _column_alignments(rows)
+    comments_hold = frozenset(["colwidth"]) if widths_of(rows) else frozenset[str]()
     result, cells = extra_attrs_of(node), dict[str, Json]()
     if not header:
         result["header"] = False
     for number, row in enumerate(rows):
         for column, cell in enumerate(row["content"]):
             kind = "tableHeader" if header and number == 0 else "tableCell"
-            if cell_attrs := _cell_extras(cell, kind, alignment[column]):
-                cells[f"{number},{column}"] = cell_attrs
+            cell_attrs = _cell_extras(cell, kind, alignment[column])
+            if others := {key: value for key, value in cell_attrs.items() if key not in comments_hold}:
+                cells[f"{number},{column}"] = others
     return {**result, "cells": cells} if cells else result
 
 
-def read_table(rows: list[Node], attrs: Mapping[str, Json]) -> Node:
-    """A table of the *rows* in Markdown, with the attributes of its comment."""
+def read_table(rows: list[Node], attrs: Mapping[str, Json], widths: Widths = ()) -> Node:
+    """A table of the *rows* in Markdown, with the attributes and the widths of its comments."""
+    give_widths(rows, widths)
     if attrs.get("header") is False and len(rows) > 1 and not _has_content(rows[0]):
         rows = rows[1:]
     cells = attrs.get("cells")

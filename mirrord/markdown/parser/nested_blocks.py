@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 
 from markdown_it.common.utils import MD_TRIM_CHARS
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.schema.column_widths import read_widths
 from mirrord.markdown.schema.document import read_comment
 
 BARE_KEY = "bare"  # key in the `meta` of a task: no blank follows its box
+WIDTHS_KEY = "widths"  # key in the `meta` of a table: the widths of its columns
 
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
@@ -28,7 +31,7 @@ def shape_blocks(state: StateCore) -> None:
     tokens = state.tokens
     kinds = [token.type for token in tokens]
     if "html_block" in kinds:
-        tokens = state.tokens = list(_with_attributes(_with_details(tokens)))
+        tokens = state.tokens = list(_with_attributes(list(_with_widths(_with_details(tokens)))))
         kinds = [token.type for token in tokens]
     quotes: list[Token | None] = []
     lines = state.src.split("\n") if _WIDE_BLANK.search(state.src) else ()
@@ -80,6 +83,24 @@ def _restore_trimmed(text: Token, lines: Sequence[str]) -> str:
     return (leading[0] if leading else "") + text.content + (trailing[0] if trailing else "")
 
 
+def _with_widths(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Move widths in comments to the table on the next line, if it has as many columns."""
+    for index, token in enumerate(tokens):
+        widths = read_widths(token.content) if token.type == "html_block" else ()
+        table = tokens[index + 1] if widths and _has_block_on_next_line(tokens, index) else None
+        if table and table.type == "table_open" and _count_columns(tokens, index + 1) == len(widths):
+            table.meta = {**table.meta, WIDTHS_KEY: widths}
+            _begin_at(token, table)
+        else:
+            yield token
+
+
+def _count_columns(tokens: Sequence[Token], index: int) -> int:
+    """The columns of the table that begins with the token *index*."""
+    head = takewhile(lambda token: token.type != "tr_close", islice(tokens, index, None))
+    return sum(token.type == "th_open" for token in head)
+
+
 def _with_attributes(tokens: Sequence[Token]) -> Iterator[Token]:
     """Move attributes in comments to the item that they begin or the block on the next line."""
     opening: Token | None = None
@@ -108,6 +129,11 @@ def _has_block_on_next_line(tokens: Sequence[Token], index: int) -> bool:
 
 def _attach_attrs(comment: Token, attrs: dict[str, Json], token: Token) -> None:
     token.meta = {**token.meta, "tiptap": attrs}
+    _begin_at(comment, token)
+
+
+def _begin_at(comment: Token, token: Token) -> None:
+    """Count the line of the *comment* above to the block that begins with *token*."""
     if token.map and comment.map:
         token.map = [comment.map[0], token.map[1]]
 

@@ -13,6 +13,7 @@ from mirrord.markdown.inline.inline_reader import raw_inline, read_inline
 from mirrord.markdown.inline.table_cells import read_table
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.parser.foreign_syntax import FOREIGN, PROPERTIES
+from mirrord.markdown.parser.nested_blocks import WIDTHS_KEY
 from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json_or_none, text_node
 from mirrord.markdown.schema.node_rules import has_no_markdown
@@ -204,7 +205,9 @@ _CONTAINERS: Mapping[str, Callable[[Token, list[Node]], list[Node]]] = MappingPr
         ),
         "details_open": _make_details,
         "summary_open": lambda token, content: _make_node("detailsSummary", content),
-        "table_open": lambda token, content: [read_table(content, token.meta.get("tiptap", {}))],
+        "table_open": lambda token, content: [
+            read_table(content, token.meta.get("tiptap", {}), token.meta.get(WIDTHS_KEY, ()))
+        ],
         "thead_open": _pass_content,
         "tbody_open": _pass_content,
         "tr_open": lambda token, content: _make_node("tableRow", content),

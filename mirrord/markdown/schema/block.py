@@ -10,7 +10,7 @@ import orjson
 
 from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
-from mirrord.markdown.schema.normal_tables import CELLS, align_rows
+from mirrord.markdown.schema.normal_tables import CELLS, COLUMN_ATTRS, align_rows
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
 _LISTS: Final = frozenset(["bulletList", "orderedList", "taskList"])
@@ -72,7 +72,12 @@ T = TypeVar("T")
 
 _EMPTY: Node = {"type": "paragraph"}
 _EMPTY_MEANING = fingerprint(_EMPTY)
-_PLAIN_HOLDERS = HOLDERS - {"table", "tableRow", "tableHeader", "tableCell"}  # cells have the alignment of their column
+_PLAIN_HOLDERS = HOLDERS - {
+    "table",
+    "tableRow",
+    "tableHeader",
+    "tableCell",
+}  # cells have the attributes of their column
 
 
 @dataclass(slots=True, eq=False)
@@ -177,8 +182,9 @@ def differ_in_parts(node: Node, other: Node) -> bool:
 
     That is: all parts are equal but one, which differs in meaning; or both are lists, whose items normal forms neither
     drop nor join, with different numbers of items or a first pair of items that differs in meaning; or both are tables
-    with different numbers of rows, or of cells in a row, or a first pair of rows that differs in more than alignment,
-    which may be that of the column. The normal forms of the other parts, most of a long list, are not needed.
+    with different numbers of rows, or of cells in a row, or a first pair of rows that differs in more than alignment
+    and width, which may be those of the column. The normal forms of the other parts, most of a long list, are not
+    needed.
     """
     if node["type"] == "table":
         return has_other_parts(node, other) or _has_other_row(node, other)
@@ -215,17 +221,20 @@ def has_other_parts(node: Node, other: Node) -> bool:
 
 
 def _has_other_row(node: Node, other: Node) -> bool:
-    """Whether the first rows that are not equal have cells that differ in more than their alignment."""
+    """Whether the first rows that are not equal have cells that differ in more than alignment and width."""
     if not (_is_grid(node) and _is_grid(other)):
         return False
     pairs = zip(node["content"], other["content"], strict=False)
     changed = next((pair for pair in pairs if _without_ids(pair[0]) != _without_ids(pair[1])), ())
-    return len({fingerprint(_without_alignment(normalize(row))) for row in changed}) > 1
+    return len({fingerprint(_without_column_attrs(normalize(row))) for row in changed}) > 1
 
 
-def _without_alignment(row: Node) -> Node:
+def _without_column_attrs(row: Node) -> Node:
     cells: list[Node] = [
-        {**cell, "attrs": {name: value for name, value in (cell.get("attrs") or {}).items() if name != "align"}}
+        {
+            **cell,
+            "attrs": {name: value for name, value in (cell.get("attrs") or {}).items() if name not in COLUMN_ATTRS},
+        }
         for cell in row.get("content") or ()
     ]
     return {**row, "content": cells}

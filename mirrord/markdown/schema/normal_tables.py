@@ -1,11 +1,13 @@
-"""What Markdown has one form for in tables: the paragraphs of a cell, and the alignment of a column."""
+"""What Markdown has one form for in tables: the paragraphs of a cell, and the alignment and width of a column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.schema.document import Node
 
 CELLS: Final = frozenset(["tableHeader", "tableCell"])
+COLUMN_ATTRS: Final = frozenset(["align", "colwidth"])  # attributes of a cell that its column has
 
 
 def join_paragraphs(content: Sequence[Node]) -> list[Node]:
@@ -19,25 +21,31 @@ def join_paragraphs(content: Sequence[Node]) -> list[Node]:
 
 
 def align_rows(rows: list[Node]) -> list[Node]:
-    """Normal rows whose cells without an alignment have that of their column's header."""
-    heads = (rows[0].get("content") or []) if rows else []
-    columns = [(head.get("attrs") or {}).get("align") if head["type"] == "tableHeader" else None for head in heads]
+    """Normal rows whose cells have by default the alignment of their header and the width of the cell above all."""
+    columns = [_column_attrs(head) for head in (rows[0].get("content") or [])] if rows else []
     if not any(columns) or any(_spans(cell) for row in rows for cell in (row.get("content") or [])):
         return rows
     return [rows[0], *(_align_row(row, columns) for row in rows[1:])]
 
 
-def _align_row(row: Node, columns: Sequence[object]) -> Node:
+def _column_attrs(head: Node) -> dict[str, Json]:
+    """What the other cells of a column have by default."""
+    attrs = head.get("attrs") or {}
+    names = COLUMN_ATTRS if head["type"] == "tableHeader" else COLUMN_ATTRS - {"align"}
+    return {name: attrs[name] for name in sorted(names & attrs.keys())}
+
+
+def _align_row(row: Node, columns: Sequence[Mapping[str, Json]]) -> Node:
     cells = row.get("content") or []
-    aligned = [_align_cell(cell, align) for cell, align in zip(cells, columns, strict=False)]
+    aligned = [_align_cell(cell, attrs) for cell, attrs in zip(cells, columns, strict=False)]
     return {**row, "content": [*aligned, *cells[len(aligned) :]]} if cells else row
 
 
-def _align_cell(cell: Node, align: object) -> Node:
+def _align_cell(cell: Node, column: Mapping[str, Json]) -> Node:
     attrs = cell.get("attrs") or {}
-    if not isinstance(align, str) or "align" in attrs or cell["type"] not in CELLS:
+    if column.keys() <= attrs.keys() or cell["type"] not in CELLS:
         return cell
-    return {**cell, "attrs": {**attrs, "align": align}}
+    return {**cell, "attrs": {**column, **attrs}}
 
 
 def _spans(cell: Node) -> bool:

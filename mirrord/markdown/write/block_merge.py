@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from itertools import takewhile
 
 from mirrord.errors import Damaged
 from mirrord.markdown.inline.source_style import Style, style_of
-from mirrord.markdown.inline.table_cells import table_extra_attrs
+from mirrord.markdown.inline.table_cells import table_extra_attrs, write_table_comments
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.schema.block import Block, block_of
+from mirrord.markdown.schema.column_widths import widths_of
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.node_rules import extra_attrs_of, has_no_markdown
 from mirrord.markdown.schema.normal_form import fingerprint
@@ -234,16 +236,22 @@ def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> l
 
 def _edit_table(lines: Sequence[str], part: Part, node: Node, style: Style, surroundings: Surroundings) -> list[Line]:
     """The lines of a changed table; empty if the comment above it, which counts the rows, would change."""
-    if has_no_markdown(part.node) or has_no_markdown(node) or "header" in table_extra_attrs(node):
+    if has_no_markdown(part.node) or has_no_markdown(node):
         return []
-    if table_extra_attrs(part.node) != table_extra_attrs(node):
+    extra_attrs = table_extra_attrs(node)
+    if "header" in extra_attrs or table_extra_attrs(part.node) != extra_attrs:
         return []
-    height = (
-        next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extra_attrs(node) else 0
-    )
-    comment = [Line(line, at) for at, line in enumerate(lines[:height])]
+    height = len(list(takewhile(_is_comment, lines)))
+    comments = [Line(line, at) for at, line in enumerate(lines[:height])]
+    if widths_of(part.node["content"]) != widths_of(node["content"]):
+        comments = [Line(line) for line in write_table_comments(node)]
     rows = item_merge.rearrange_rows(lines[height:], part.node, node, style, surroundings)
-    return comment + [row.shifted(height) for row in rows]
+    return comments + [row.shifted(height) for row in rows]
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line of a table is a comment above its rows."""
+    return line.lstrip().startswith("<!--") and line.rstrip().endswith("-->")
 
 
 def _edit_list(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:

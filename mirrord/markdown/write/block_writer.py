@@ -9,7 +9,7 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.inline_writer import write_inline
 from mirrord.markdown.inline.source_style import Style, style_variants
-from mirrord.markdown.inline.table_cells import table_extra_attrs, write_table
+from mirrord.markdown.inline.table_cells import table_extra_attrs, write_table, write_table_comments
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import NODE_FENCE_INFO, read_nodes
@@ -33,7 +33,9 @@ def write_block(node: Node, style: Style) -> str:
     if has_no_markdown(node):
         return _write_as_json(node)
     text = _WRITERS[node["type"]](node, style)
-    extra_attrs = table_extra_attrs(node) if node["type"] == "table" else extra_attrs_of(node)
+    if node["type"] == "table":
+        return "\n".join([*write_table_comments(node), text])
+    extra_attrs = extra_attrs_of(node)
     return f"{write_comment(extra_attrs)}\n{text}" if extra_attrs else text
 
 

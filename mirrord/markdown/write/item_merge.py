@@ -16,6 +16,7 @@ from mirrord.markdown.read.reader import DONE_BOX, TODO_BOX
 from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.schema.normal_tables import COLUMN_ATTRS
 from mirrord.markdown.write.block_matching import Pair, match_or_replace_blocks
 from mirrord.markdown.write.block_parts import Line, Piece, SplitLines, item_gap, join_pieces
 from mirrord.markdown.write.block_writer import render_cell
@@ -199,7 +200,7 @@ class _OldTable:
     """
     The old table.
 
-    rows: nodes without alignment. columns: the widths to which cells are padded, 0: not padded.
+    rows: nodes without what their columns set. columns: the widths to which cells are padded, 0: not padded.
     written: the Markdown of new cells by their meaning, as those of a column are often the same.
     """
 
@@ -236,8 +237,8 @@ def rearrange_rows(
     before, after = old.get("content", []), new_table.get("content", [])
     if len(lines) != len(before) + 1 or not after or old.get("attrs") != new_table.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
-    table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, surroundings)
-    rows = [_without_alignment(row) for row in after]
+    table = _OldTable(lines, [_without_column_attrs(row) for row in before], _column_widths(lines), style, surroundings)
+    rows = [_without_column_attrs(row) for row in after]
     pairs = match_or_replace_blocks(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
     head = _write_row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
     result = [head, _write_rule(table, before[0], after[0])]
@@ -252,13 +253,13 @@ def _blocks_of_rows(rows: Sequence[Node]) -> list[Block]:
     return [block_of(row) for row in rows]
 
 
-def _without_alignment(row: Node) -> Node:
-    """A row without the alignment of its cells, which the line below the header sets for all rows."""
-    return {**row, "content": [_cell_without_alignment(cell) for cell in row.get("content", [])]}
+def _without_column_attrs(row: Node) -> Node:
+    """A row without alignment and widths of its cells, which lines above set for all rows."""
+    return {**row, "content": [_cell_without_column_attrs(cell) for cell in row.get("content", [])]}
 
 
-def _cell_without_alignment(cell: Node) -> Node:
-    attrs = {key: value for key, value in cell.get("attrs", {}).items() if key != "align"}
+def _cell_without_column_attrs(cell: Node) -> Node:
+    attrs = {key: value for key, value in cell.get("attrs", {}).items() if key not in COLUMN_ATTRS}
     bare: Node = {key: value for key, value in cell.items() if key != "attrs"}  # type: ignore[assignment]
     return {**bare, "attrs": attrs} if attrs else bare
 
@@ -288,7 +289,7 @@ def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> 
         return Line(table.source(nearest), at)
     pattern = _split_row(table.source(nearest))
     cells = row.get("content", [])
-    bare = [_cell_without_alignment(cell) for cell in cells]
+    bare = [_cell_without_column_attrs(cell) for cell in cells]
     old_cells = table.rows[nearest].get("content", []) if pair else []
     places = _places_of_cells(old_cells, bare) if len(old_cells) == len(pattern.cells) else {}
     cell_texts = [

@@ -160,9 +160,8 @@ def _span_of(cell: Node, name: str) -> int:
 def _plain_cell(cell: Node) -> Node:
     if cell["type"] not in _CELLS:
         return _empty_cell("tableCell")
-    attrs: dict[str, Json] = {
-        key: value for key, value in (cell.get("attrs") or {}).items() if key not in _NOT_OF_MARKDOWN
-    }
+    left_out = _NOT_OF_MARKDOWN | ({"colwidth"} if _span_of(cell, "colspan") > 1 else set())
+    attrs: dict[str, Json] = {key: value for key, value in (cell.get("attrs") or {}).items() if key not in left_out}
     content = cell.get("content") or []
     if any(child["type"] != "paragraph" for child in content):
         content = [{"type": "paragraph", "content": _joined(_lines_of_blocks(content))}]

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup, escape
 
+from mirrord.markdown.schema.column_widths import Widths, to_width
 from mirrord.markdown.schema.document import MAX_DEPTH
 from mirrord.web.media_types import is_picture
 
@@ -119,6 +120,8 @@ def _html_of(node: _Node, links: ReadableLinks, depth: int) -> Markup:
     if kind in _LEAVES:
         return _LEAVES[kind](attributes, links)
     inner = _children_of(node, links, depth)
+    if kind == "table":
+        return _table(node, inner)
     if kind in _CONTAINERS:
         return _CONTAINERS[kind](attributes, inner)
     if kind in _BLOCK_TAGS:
@@ -246,8 +249,28 @@ def _details(attributes: _Node, inner: Markup) -> Markup:
     return _element("details", inner, open="" if attributes.get("open") else None)
 
 
-def _table(_: _Node, inner: Markup) -> Markup:
-    return _element("div", _element("table", _element("tbody", inner)), class_="table")
+def _table(node: _Node, inner: Markup) -> Markup:
+    widths = _widths_of(node)
+    total = sum(width for width in widths if width is not None) if None not in widths else None
+    columns = Markup().join(Markup('<col width="{}">').format(width) if width else Markup("<col>") for width in widths)
+    content = (_element("colgroup", columns) if widths else Markup()) + _element("tbody", inner)
+    return _element("div", _element("table", content, width=total if widths else None), class_="table")
+
+
+def _widths_of(table: _Node) -> Widths:
+    """The widths of the columns of a table; () if it has none, or merged cells."""
+    rows = [row for row in _nodes_in(table) if row.get("type") == "tableRow"]
+    cells = [cell for row in rows[:1] for cell in _nodes_in(row)]
+    attributes = [cell["attrs"] if isinstance(cell.get("attrs"), dict) else {} for cell in cells]
+    if any(_number_of(each.get("colspan"), 1) != 1 for each in attributes):
+        return ()
+    widths = tuple(to_width(each.get("colwidth")) for each in attributes)
+    return widths if any(widths) else ()
+
+
+def _nodes_in(node: _Node) -> Iterator[_Node]:
+    content = node.get("content")
+    return (child for child in (content if isinstance(content, list) else ()) if isinstance(child, dict))
 
 
 def _cell(tag: str, attributes: _Node, inner: Markup) -> Markup:
@@ -294,7 +317,6 @@ _CONTAINERS: Mapping[str, _Renderer] = MappingProxyType(
         "taskItem": _task,
         "callout": _callout,
         "details": _details,
-        "table": _table,
         "tableHeader": lambda attributes, inner: _cell("th", attributes, inner),
         "tableCell": lambda attributes, inner: _cell("td", attributes, inner),
         "footnoteDef": _footnote,

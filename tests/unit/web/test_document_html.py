@@ -15,10 +15,10 @@ from mirrord.web.sharing.document_html import ReadableLinks, heading_anchor, ren
 TAGS = {
     *("p", "ul", "ol", "li", "blockquote", "summary", "details", "div", "table", "tbody", "tr", "th", "td", "pre"),
     *("h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "mark", "u", "sub", "sup", "a", "img", "br", "hr"),
-    *("input", "section"),
+    *("input", "section", "colgroup", "col"),
 }
 ATTRIBUTES = {"href", "src", "alt", "rel", "id", "class", "start", "colspan", "rowspan", "type", "disabled", "checked"}
-ATTRIBUTES |= {"loading", "open"}
+ATTRIBUTES |= {"loading", "open", "width"}
 EVIL = ['"><script>alert(1)</script>', "javascript:alert(1)", "&lt;img onerror=x>", "' onclick='x", "../../secret"]
 KINDS = [
     *(
@@ -30,6 +30,8 @@ KINDS = [
         "taskItem",
         "callout",
         "details",
+        "table",
+        "tableRow",
         "tableCell",
         "footnoteDef",
     ),
@@ -38,7 +40,22 @@ KINDS = [
 VALUES: Any = st.one_of(
     st.sampled_from(EVIL), st.text(max_size=8), st.integers(), st.none(), st.lists(st.text(), max_size=1)
 )
-KEYS = ["href", "src", "alt", "raw", "target", "label", "level", "start", "align", "colspan", "type", "latex", "alias"]
+KEYS = [
+    "href",
+    "src",
+    "alt",
+    "raw",
+    "target",
+    "label",
+    "level",
+    "start",
+    "align",
+    "colspan",
+    "type",
+    "latex",
+    "alias",
+    "colwidth",
+]
 ATTRS = st.dictionaries(st.sampled_from([*KEYS, "heading", "title"]), VALUES, max_size=4)
 MARKS = st.lists(
     st.fixed_dictionaries({"type": st.sampled_from(["bold", "link", "code", "x"]), "attrs": ATTRS}), max_size=2
@@ -133,6 +150,24 @@ def test_a_picture_is_shown_if_it_is_an_attachment_and_none_from_elsewhere() -> 
     text = "![plan](assets/plan%201.png) ![far](https://x.example/spy.png) ![[plan.png]] ![gone](gone.png)\n"
     files = {("image", "assets/plan 1.png"): "/s/t/p/1/file/2", ("embed", "plan.png"): "/s/t/p/1/file/2"}
     assert re.findall('src="([^"]+)"', html_of(text, files=files)) == ["/s/t/p/1/file/2"] * 2
+
+
+def test_columns_have_their_widths_on_shared_pages() -> None:
+    table = "| a | b |\n|---|---|\n"
+
+    partly = html_of(f"<!-- columns: 120 - -->\n{table}")
+    assert '<table><colgroup><col width="120"><col></colgroup><tbody>' in partly
+    assert "columns:" not in partly
+    assert '<table width="360"><colgroup>' in html_of(f"<!-- columns: 120 240 -->\n{table}")
+    assert "<table><tbody>" in html_of(table)
+
+
+@pytest.mark.parametrize("widths", [['1"><script>'], [1, 2], [0], [10_001], [1.5], [True], "12", {"0": 1}, None])
+def test_a_width_that_is_none_is_left_out(widths: Any) -> None:
+    cell = {"type": "tableCell", "attrs": {"colwidth": widths}}
+    table = {"type": "table", "content": [{"type": "tableRow", "content": [cell]}]}
+
+    assert "col" not in str(render_document({"content": [table]}, ReadableLinks()))
 
 
 def test_a_heading_has_the_anchor_that_links_to_it_end_with() -> None:

@@ -39,6 +39,7 @@ export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: 
 
 function bare(extension: AnyExtension): AnyExtension {
   if (extension instanceof Node && extension.name === 'taskItem') return extension.extend({ addNodeView: boxOffTheWay })
+  if (extension.name === 'tableKit') return extension.configure({ table: { View: null } })
   const isReplaced = extension instanceof Node && REPLACED.includes(extension.name)
   return isReplaced ? extension.extend({ addNodeView: () => null }) : extension
 }

@@ -7,6 +7,7 @@ import { grip } from './moving/grip'
 import { inspector } from './menus/inspector'
 import { selectionBar } from './menus/selectionbar'
 import type { Options } from './options'
+import { columnHandle } from './tables/resizing'
 import { toolbar } from './menus/toolbar'
 import { choosing } from './pasting/uploads'
 import { looks } from './views/looks'
@@ -59,7 +60,7 @@ function prepared(isReadonly: boolean): Prepared {
   tiptap.mount(surface)
   tiptap.view.dom.style.setProperty('--hint', JSON.stringify(EDITOR.hint))
   if (isReadonly) return { tiptap, options, surface, parts: [surface] }
-  surface.append(...grip(tiptap))
+  surface.append(...grip(tiptap), columnHandle(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
   new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   return { tiptap, options, surface, parts: [bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap)] }

@@ -63,6 +63,21 @@ test('cells without an alignment get that of their column, and a row above the h
   assert.deepEqual(drawn(become(before, open(table(fresh, ...rows)))), ['#< | #>', '<h | >h', '<a | >b'])
 })
 
+const wide = (width: number | null, text = 'a') => cell([p(null, text)], { colwidth: width === null ? null : [width] })
+const resized = (...rows: (number | null)[][]) =>
+  open(table(...rows.map((row, y) => row.map((width) => (y ? wide(width) : { ...wide(width), type: 'tableHeader' })))))
+const widths = (doc: Node) => doc.firstChild!.children.map((row) => row.children.map(({ attrs }) => attrs['colwidth']?.[0] ?? 0))
+
+test('the cells of a column have one width: that of the table before, of a new table the first', () => {
+  const before = resized([120, null], [120, null])
+  assert.deepEqual(widths(become(before, resized([120, null], [120, null], [null, null]))), [[120, 0], [120, 0], [120, 0]])
+  assert.deepEqual(widths(become(before, resized([null, null], [120, null], [120, null]))), [[120, 0], [120, 0], [120, 0]])
+  assert.deepEqual(widths(become(before, resized([120, null], [120, 70]))), [[120, 0], [120, 0]]) // a cell was pasted
+  assert.deepEqual(widths(become(before, resized([50, 60], [50, 60]))), [[50, 60], [50, 60]]) // a person made them so
+  assert.deepEqual(widths(become(before, resized([120, null, null], [120, null, null]))), [[120, 0, 0], [120, 0, 0]])
+  assert.deepEqual(widths(become(EMPTY, resized([null, 80], [40, 90]))), [[40, 80], [40, 80]])
+})
+
 test('what another app keeps in a table stays', () => {
   const rows = (text: string) => [[cell([list('bulletList', 'a')], { colspan: 2 })], [cell([p(null, text)]), cell([p(null, 'c')])]]
   assert.deepEqual(drawn(become(open(table(...rows('b'))), open(table(...rows('bb'))))), ['bulletList:a', 'bb | c'])

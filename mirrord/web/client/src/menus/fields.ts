@@ -1,5 +1,6 @@
 // The fields of blocks, links and references: one for each attribute that a person may change.
 import { isFormula } from '../typing/formula'
+import { isColumnWidth } from '../tables/columns'
 import { ALIGNMENT, FIELD, FOLDING } from '../words'
 
 export interface Field {
@@ -23,7 +24,10 @@ const RAW: Field[] = [{ name: 'raw', label: FIELD.markdown, kind: 'area', fits: 
 const NOTE: Field[] = [{ name: 'label', label: FIELD.note, fits: all(/^[^\s[\]\\^][^\s[\]\\]*$/) }]
 const LATEX: Field = { name: 'latex', label: FIELD.latex, fits: isFormula }
 const TYPES = ['note', 'tip', 'info', 'important', 'warning', 'danger', 'question', 'success', 'example', 'quote', 'todo']
-const CELL: Field[] = [{ name: 'align', label: FIELD.column, kind: ['', 'left', 'center', 'right'], names: ALIGNMENT }]
+const CELL: Field[] = [
+  { name: 'align', label: FIELD.column, kind: ['', 'left', 'center', 'right'], names: ALIGNMENT },
+  { name: 'colwidth', label: FIELD.columnWidth, fits: (value) => !value || (/^\d{2,5}$/.test(value) && isColumnWidth(Number(value))) },
+]
 
 // In the order of the search around the cursor: inner nodes before outer ones.
 export const FIELDS: Record<string, Field[]> = {

@@ -7,6 +7,7 @@ import { beside, button, element } from '../dom'
 import { FIELDS, type Field, LINK, NEW_LINK } from './fields'
 import { endLink, wordsToLink } from '../links/linking'
 import type { Options } from '../options'
+import { setColumn } from '../tables/columns'
 import { placeOf } from './selectionbar'
 import { targetOf } from '../views/reference'
 import { EDITOR } from '../words'
@@ -163,7 +164,8 @@ function assign(editor: Editor, subject: Subject, name: string, value: unknown):
   }
   const { tr, doc } = editor.state
   if (doc.nodeAt(subject.at)?.type !== subject.node.type) return // it was moved or deleted
-  if (name === 'align') alignColumn(editor, subject.at, value)
+  if (name === 'align') editor.view.dispatch(setColumn(tr, subject.at, name, value))
+  else if (name === 'colwidth') editor.view.dispatch(setColumn(tr, subject.at, name, value ? [Number(value)] : null))
   else {
     const isSelected = editor.state.selection instanceof NodeSelection
     tr.setNodeAttribute(subject.at, name, value)
@@ -181,20 +183,4 @@ function relinked({ tr, selection, schema }: EditorState, attributes: Record<str
   const mark = tr.doc.nodeAt(range.from)!.marks.find((each) => each.type === type)
   tr.removeMark(range.from, range.to, type)
   return attributes ? tr.addMark(range.from, range.to, type.create({ ...mark?.attrs, ...attributes })) : tr
-}
-
-/** Aligns a column: Markdown cannot align a cell. */
-function alignColumn(editor: Editor, at: number, value: unknown): void {
-  const { doc, tr } = editor.state
-  const $cell = doc.resolve(at)
-  const column = $cell.index()
-  const table = $cell.node(-1)
-  let row = $cell.start(-1)
-  for (const each of table.children) {
-    let cell = row + 1
-    for (let index = 0; index < Math.min(column, each.childCount); index++) cell += each.child(index).nodeSize
-    if (column < each.childCount) tr.setNodeAttribute(cell, 'align', value)
-    row += each.nodeSize
-  }
-  editor.view.dispatch(tr)
 }

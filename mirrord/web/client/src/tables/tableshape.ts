@@ -24,6 +24,7 @@ export function shaped(before: Node, now: EditorState): Transaction | null {
     const old = table.at < from ? former.find(({ at }) => at === table.at)?.node : undefined
     if (!old || isPlain(old)) shape(tr, table, !old || hasHeader(old))
     align(tr, table.at)
+    widen(tr, table.at, old)
   }
   return tr.docChanged ? tr : null
 }
@@ -54,7 +55,7 @@ function shape(tr: Transaction, { node, at }: Table, withHeader: boolean): void 
     flatten(tr, cell, place)
     const { tableHeader, tableCell } = tr.doc.type.schema.nodes
     const type = !withHeader ? cell.type : y === 0 ? tableHeader! : tableCell!
-    if (type !== cell.type || cell.attrs['colwidth']) tr.setNodeMarkup(place, type, { ...cell.attrs, colwidth: null })
+    if (type !== cell.type) tr.setNodeMarkup(place, type, cell.attrs)
   }
 }
 
@@ -115,3 +116,27 @@ function align(tr: Transaction, at: number): void {
     if (!cell.attrs['align'] && only && !another) tr.setNodeAttribute(place, 'align', only)
   }
 }
+
+/** Gives the cells of a column one width if they differ: that of the column in *old*, else the first that one of them has. */
+function widen(tr: Transaction, at: number, old: Node | undefined): void {
+  const table = tr.doc.nodeAt(at)!
+  const cells = placesOf(table, at)
+  if (cells.some(({ cell }) => isSpanned(cell))) return
+  const widths = widthsOf(table)
+  const formerly = old && old.firstChild!.childCount === widths.length ? widthsOf(old) : null
+  for (const { cell, place, x } of cells) {
+    const column = widths[x] ?? []
+    if (column.every((width) => width === column[0])) continue
+    const width = formerly ? formerly[x]![0] : column.find((each) => each !== null)
+    if (widthOf(cell) !== width) tr.setNodeAttribute(place, 'colwidth', width == null ? null : [width])
+  }
+}
+
+/** The widths of the cells of each column from above, null for one that has none. */
+function widthsOf(table: Node): (number | null)[][] {
+  const columns: (number | null)[][] = []
+  for (const row of rowsOf(table)) for (const [x, cell] of row.entries()) (columns[x] ??= []).push(widthOf(cell))
+  return columns
+}
+
+const widthOf = (cell: Node): number | null => cell.attrs['colwidth']?.[0] ?? null

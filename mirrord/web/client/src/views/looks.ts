@@ -12,6 +12,7 @@ import { PLAIN, highlight, link, textStyle } from './marks'
 import { mathBlock, mathInline } from './math'
 import { rawBlock, rawInline, unknownBlock, unknownInline } from './raw'
 import { references } from './reference'
+import { tableView } from '../tables/tableview'
 
 /** The key of the plugin with the views, for documents that are shown beside the editor. */
 export const LOOKS = new PluginKey('mirrordLooks')
@@ -33,6 +34,7 @@ export function looks(options: Options): Plugin {
   const nodeViews: Record<string, NodeViewConstructor> = {
     ...{ callout, codeBlock, details, detailsContent, footnoteDef, footnoteRef, mathBlock, mathInline },
     ...{ rawBlock, rawInline, unknownBlock, unknownInline },
+    table: tableView,
     image: imageView(options),
     ...views,
   }
