@@ -1,7 +1,9 @@
 """The frame in a real browser: the header, the sidebar, and the place where a page opens."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Position, expect
+from playwright.async_api import Position, Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, entry, ready, row_of
@@ -182,3 +184,31 @@ async def test_what_is_typed_after_a_page_is_created_is_its_text(console: Consol
 
     file = console.mirrord.file("Begun at once.md")
     eventually(lambda: file.exists() and "first words" in file.read_text(encoding="utf-8"), "the words in the file")
+
+
+async def test_the_row_of_a_page_is_shown_although_the_sidebar_is_drawn_again_meanwhile(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Redrawn/Inside.md"), "words\n")
+    row_of(console.mirrord, "Redrawn/Inside.md")
+    reader = await person()
+    is_asked, is_redrawn = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if "parent=" in route.request.url and not is_asked.is_set():
+            is_asked.set()
+            await is_redrawn.wait()
+        await route.continue_()
+
+    await reader.page.route("**/api/tree?*", hold)
+    await reader.open("Redrawn/Inside.md")
+    await asyncio.wait_for(is_asked.wait(), PATIENCE / 1000)
+    await reader.page.evaluate("document.querySelector('#tree li').dataset.old = 'yes'")
+    await reader.page.evaluate("window.dispatchEvent(new CustomEvent('live:tree'))")
+    await expect(reader.page.locator("#tree li[data-old]")).to_have_count(0, timeout=PATIENCE)
+    is_redrawn.set()
+
+    await expect(entry(reader, "Inside").get_by_role("link")).to_have_attribute(
+        "aria-current", "page", timeout=PATIENCE
+    )
+    await expect(reader.page.get_by_text("Cannot read")).to_have_count(0)

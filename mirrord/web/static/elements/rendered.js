@@ -3,7 +3,7 @@ import { make } from "./dom.js";
 
 const MARKS = { bold: "strong", italic: "em", strike: "s", code: "code", highlight: "mark", link: "u" };
 const TAGS = {
-  paragraph: "p", bulletList: "ul", orderedList: "ol", listItem: "li", taskList: "ul", blockquote: "blockquote", callout: "blockquote",
+  paragraph: "p", bulletList: "ul", orderedList: "ol", listItem: "li", taskList: "ul", blockquote: "blockquote",
   details: "section", detailsSummary: "p", detailsContent: "div", footnoteDef: "section", tableRow: "tr", tableHeader: "th", tableCell: "td",
 };
 
@@ -17,6 +17,11 @@ function task(node) {
   return make("li", { class: "task" }, box, make("div", {}, children(node)));
 }
 
+function callout(node) {
+  const title = node.attrs?.title || `${node.attrs?.type ?? ""}`.replace(/^./, (letter) => letter.toUpperCase());
+  return make("blockquote", {}, make("p", {}, make("strong", {}, title)), children(node));
+}
+
 const children = (node) => (node.content ?? []).map(block);
 const written = (node) => node.attrs?.raw ?? node.attrs?.latex ?? node.attrs?.alias ?? node.attrs?.target ?? node.attrs?.label ?? node.attrs?.alt ?? "";
 
@@ -28,6 +33,7 @@ function block(node) {
     case "heading": return make(`h${Math.min(6, (node.attrs?.level ?? 1) + 2)}`, {}, children(node));
     case "codeBlock": return make("pre", {}, children(node));
     case "taskItem": return task(node);
+    case "callout": return callout(node);
     case "table": return make("div", { class: "table" }, make("table", {}, make("tbody", {}, children(node))));
     case "wikilink": return make("u", {}, written(node));
     case "rawBlock": case "mathBlock": return make("pre", {}, written(node));

@@ -30,7 +30,7 @@ function choicesOf(pages, text, close) {
   const top = text.trim() ? [] : [button(DESTINATION.top, () => close(null))];
   const others = pages.map((page) => {
     const path = page.path?.replace(/\.md$/, "");
-    return button([`${page.icon ?? ""} ${page.title}`.trim(), ...(path ? [make("span", { class: "hint" }, ` ${path}`)] : [])], () => close(page.id));
+    return button([`${page.icon ?? ""} ${page.title}`.trim(), ...(path ? [make("span", { class: "hint", title: path }, path)] : [])], () => close(page.id));
   });
   const choices = [...top, ...others];
   return choices.length ? choices : [make("p", { class: "hint" }, DESTINATION.nothing)];

@@ -66,6 +66,7 @@ function unfold(item, isOpen) {
   twist.textContent = isOpen ? "▾" : "▸";
 }
 
+/** Show the pages in the page or folder of *item*: their list, which may be below another row once they have come. */
 export async function open(item) {
   let list = item.querySelector(":scope > ul");
   if (!list) {
@@ -76,6 +77,7 @@ export async function open(item) {
   list.hidden = false;
   unfold(item, true);
   remember(item.dataset.id, true);
+  return list;
 }
 
 export function close(item) {

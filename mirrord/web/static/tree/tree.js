@@ -74,8 +74,7 @@ async function reveal() {
       item.querySelector(":scope > .row > a").setAttribute("aria-current", "page");
       break;
     }
-    await open(item);
-    list = item.querySelector(":scope > ul");
+    list = await open(item);
   }
   scrollToRow(currentRow());
 }
