@@ -11,10 +11,9 @@ from playwright.async_api import Browser, Page, expect
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database, daemon_dsn
 from tests.console.conftest import Console, NewPerson
+from tests.console.judging import judge, with_axe
 from tests.console.people import PATIENCE, Person, follow, ready, row_of
 from tests.support.editors import save
-from tests.support.node import installed
-from tests.support.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -30,7 +29,6 @@ VIEWS = (
     "review",
     "status",
 )
-WIDTHS = (360, 1280, 2560)
 _REQUEST = """
 INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_digest, actor, preview, level, expires_at)
 VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{"kind": "agent", "name": "a"}',
@@ -42,28 +40,14 @@ PAGE = HEAD + "# One\n\n- [ ] a task\n\n## Two\n\n> [!note]- Folded\n> text\n\n|
 
 @pytest.mark.parametrize("view", VIEWS)
 async def test_axe_finds_nothing_in_any_theme_and_width(console: Console, person: NewPerson, view: str) -> None:
-    axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
     save(console.mirrord.file("Judged/By axe.md"), PAGE)
     page = row_of(console.mirrord, "Judged/By axe.md")
     reader = await person(bypass_csp=True)
     await reader.page.goto(f"{console.url}/t/console/{view.format(page=page.id, folder=page.parent_id)}")
     await ready(reader)
     await expect(reader.page.locator(".waiting").filter(visible=True)).to_have_count(0, timeout=PATIENCE)
-    await reader.page.add_script_tag(path=axe)
+    await with_axe(reader.page)
     await judge(reader.page)
-
-
-async def judge(page: Page) -> None:
-    """Let axe look at a page in both themes and all widths."""
-    for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)
-        for width in WIDTHS:
-            await page.set_viewport_size({"width": width, "height": 800})
-
-            violations = await page.evaluate("axe.run(document).then(result => result.violations)")
-
-            assert [(broken["id"], broken["nodes"][0]["html"]) for broken in violations] == [], f"{scheme}, {width} px"
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("where", ["/", "/t/console/status", "/t/console/attention"])
@@ -72,11 +56,10 @@ async def test_axe_finds_nothing_in_what_only_operators_see(
 ) -> None:
     async with Database(admin_dsn, size=1) as database:
         await tenant_rows.ensure_tenant(database, "quiet")  # with one tenant there is no list of them
-    axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
     context = await browser.new_context(bypass_csp=True)
     page = await context.new_page()
     await page.goto(f"{console.url}/sign-in")
-    await page.add_script_tag(path=axe)
+    await with_axe(page)
     await judge(page)
     await follow(page, console.mirrord.run("console", "link").stdout.strip())
     decider = Person(context, page, console.url, console.mirrord)
@@ -84,7 +67,7 @@ async def test_axe_finds_nothing_in_what_only_operators_see(
         await prepare_status(decider)
     with waiting_request(admin_dsn, console.mirrord.tenant):
         await open_view(page, f"{console.url}{where}")
-        await page.add_script_tag(path=axe)
+        await with_axe(page)
         await page.evaluate("document.querySelectorAll('details').forEach(details => (details.open = true))")
         await judge(page)
     await context.close()

@@ -1,6 +1,7 @@
 """From view to view in a real browser: nothing is loaded twice, nothing typed is lost, and back means back."""
 
 import asyncio
+import json
 
 import pytest
 from playwright.async_api import Request, Route, expect
@@ -33,6 +34,13 @@ VIEW = """() => ({
   chosen: document.querySelector('#tree [aria-current=page]').textContent,
   focused: document.activeElement.id,
 })"""
+# Resolves to the type of a picture that the browser can show.
+ICON = """async address => {
+  const picture = new Image()
+  picture.src = address
+  await picture.decode()
+  return (await fetch(address)).headers.get('content-type').split(';')[0]
+}"""
 # Resolves once the browser keeps the answer at an address.
 KEPT = """address => new Promise(done => {
   const look = async () => (await caches.match(address)) ? done(true) : setTimeout(look, 50)
@@ -256,3 +264,21 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     assert await reader.page.evaluate("caches.keys()") == []
     assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is None
     assert await reader.page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+
+
+async def test_a_browser_offers_to_install_the_console_of_a_tenant(console: Console, person: NewPerson) -> None:
+    reader = await person(service_workers="allow")
+    await reader.page.goto(f"{console.url}/t/console/")
+    await ready(reader)
+    await reader.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    session = await reader.context.new_cdp_session(reader.page)
+    manifest = await session.send("Page.getAppManifest")
+    facts = json.loads(manifest["data"])
+    refusals = await session.send("Page.getInstallabilityErrors")
+
+    assert manifest["errors"] == []
+    assert (facts["start_url"], facts["scope"], facts["display"]) == ("/t/console/", "/t/console/", "standalone")
+    # Contexts of tests are private windows, which install nothing.
+    assert [each["errorId"] for each in refusals["installabilityErrors"] if each["errorId"] != "in-incognito"] == []
+    for icon in facts["icons"]:
+        assert await reader.page.evaluate(ICON, icon["src"]) == icon["type"]
