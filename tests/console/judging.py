@@ -22,5 +22,6 @@ async def judge(page: Page) -> None:
 
             violations = await page.evaluate("axe.run(document).then(result => result.violations)")
 
-            assert [(broken["id"], broken["nodes"][0]["html"]) for broken in violations] == [], f"{scheme}, {width} px"
+            broken = [(violation["id"], violation["nodes"][0]["html"]) for violation in violations]
+            assert broken == [], f"{scheme}, {width} px: {broken}"
             assert await page.evaluate("document.documentElement.scrollWidth") <= width

@@ -99,7 +99,7 @@ async def test_a_link_says_until_when_it_is_valid_and_shows_nothing_afterwards(
     sharer = await person()
     await sharer.open("Valid for a day")
     await open_sharing(sharer)
-    await sharer.page.get_by_label("Valid for").select_option(label="1 day")
+    await sharer.page.get_by_label("Valid for", exact=True).select_option(label="1 day")
     address = await address_of_new(sharer)
     await expect(sharer.page.get_by_role("dialog")).to_contain_text("Link until", timeout=PATIENCE)
     reader = await reader_without_scripts(browser)

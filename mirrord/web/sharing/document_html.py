@@ -29,7 +29,6 @@ _BLOCK_TAGS: Mapping[str, str] = MappingProxyType(
         "detailsSummary": "summary",
         "detailsContent": "div",
         "tableRow": "tr",
-        "codeBlock": "pre",
     }
 )
 _MARK_TAGS: Mapping[str, str] = MappingProxyType(
@@ -48,6 +47,7 @@ _LINK_SCHEMES = ("http", "https", "mailto")
 _ALIGNMENTS = ("left", "center", "right")
 _MAX_SPAN = 1000  # rows or columns of a cell
 _MAX_HEADING = 6
+_MAX_LABEL_CHARACTERS = 200  # of the box of a task
 # Comments of Markdown and of other programs, tags, properties of Logseq, and lines that load parts of a page.
 _HIDDEN_TEXT = re.compile(
     r"""<!--.*?(?:-->|\Z) | %%.*?(?:%%|\Z) | \{\{?/\*.*?(?:\*/\}\}?|\Z) | \{\#.*?\#\}
@@ -75,7 +75,29 @@ class ReadableLinks:
 
 def render_document(document: _Node | None, links: ReadableLinks) -> Markup:
     """The blocks of a document; nothing for None."""
-    return _children_of(document or {}, links, 0)
+    return _children_of(_with_headings_in_order(document or {}, [], 0), links, 0)
+
+
+def _with_headings_in_order(node: _Node, above: list[int], depth: int) -> _Node:
+    """
+    *node* with headings that are one level below the one that they are under, however many levels the page leaves out.
+
+    above: the levels in the page of the headings that the next one may be under.
+    """
+    if node.get("type") == "heading":
+        attributes = node["attrs"] if isinstance(node.get("attrs"), dict) else {}
+        level = _number_of(attributes.get("level"), 1)
+        while above and above[-1] >= level:
+            above.pop()
+        above.append(level)
+        return {**node, "attrs": {**attributes, "level": len(above)}}
+    children = node.get("content")
+    if not isinstance(children, list) or depth > MAX_DEPTH:
+        return node
+    nodes = [
+        _with_headings_in_order(child, above, depth + 1) if isinstance(child, dict) else child for child in children
+    ]
+    return {**node, "content": nodes}
 
 
 def without_title(document: _Node | None, title: str) -> _Node | None:
@@ -236,7 +258,9 @@ def _ordered_list(attributes: _Node, inner: Markup) -> Markup:
 
 
 def _task(attributes: _Node, inner: Markup) -> Markup:
-    box = Markup('<input type="checkbox" disabled{}>').format(Markup(" checked") if attributes.get("checked") else "")
+    words = Markup(inner[: inner.find("</p>")]).striptags()[:_MAX_LABEL_CHARACTERS]
+    checked = Markup(" checked") if attributes.get("checked") else ""
+    box = Markup('<input type="checkbox" disabled{} aria-label="{}">').format(checked, words or "☐")
     return _element("li", box + _element("div", inner), class_="task")
 
 
@@ -254,7 +278,7 @@ def _table(node: _Node, inner: Markup) -> Markup:
     total = sum(width for width in widths if width is not None) if None not in widths else None
     columns = Markup().join(Markup('<col width="{}">').format(width) if width else Markup("<col>") for width in widths)
     content = (_element("colgroup", columns) if widths else Markup()) + _element("tbody", inner)
-    return _element("div", _element("table", content, width=total if widths else None), class_="table")
+    return _element("div", _element("table", content, width=total if widths else None), class_="table", tabindex="0")
 
 
 def _widths_of(table: _Node) -> Widths:
@@ -315,6 +339,7 @@ _CONTAINERS: Mapping[str, _Renderer] = MappingProxyType(
         "orderedList": _ordered_list,
         "taskList": lambda _, inner: _element("ul", inner, class_="tasks"),
         "taskItem": _task,
+        "codeBlock": lambda _, inner: _element("pre", inner, tabindex="0"),  # for keys that scroll
         "callout": _callout,
         "details": _details,
         "tableHeader": lambda attributes, inner: _cell("th", attributes, inner),

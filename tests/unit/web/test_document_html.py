@@ -18,7 +18,7 @@ TAGS = {
     *("input", "section", "colgroup", "col"),
 }
 ATTRIBUTES = {"href", "src", "alt", "rel", "id", "class", "start", "colspan", "rowspan", "type", "disabled", "checked"}
-ATTRIBUTES |= {"loading", "open", "width"}
+ATTRIBUTES |= {"loading", "open", "width", "tabindex", "aria-label"}
 EVIL = ['"><script>alert(1)</script>', "javascript:alert(1)", "&lt;img onerror=x>", "' onclick='x", "../../secret"]
 KINDS = [
     *(
@@ -150,6 +150,21 @@ def test_a_picture_is_shown_if_it_is_an_attachment_and_none_from_elsewhere() -> 
     text = "![plan](assets/plan%201.png) ![far](https://x.example/spy.png) ![[plan.png]] ![gone](gone.png)\n"
     files = {("image", "assets/plan 1.png"): "/s/t/p/1/file/2", ("embed", "plan.png"): "/s/t/p/1/file/2"}
     assert re.findall('src="([^"]+)"', html_of(text, files=files)) == ["/s/t/p/1/file/2"] * 2
+
+
+def test_headings_leave_out_no_level_whatever_the_page_does() -> None:
+    page = "## One\n\n#### Two\n\n> ###### Three\n\n#### Four\n\n# Five\n\n### Six\n"
+    levels = [tag for tag, _ in Tags(html_of(page)).found if re.fullmatch("h[1-6]", tag)]
+
+    assert levels == ["h2", "h3", "h4", "h3", "h2", "h3"]
+
+
+def test_the_box_of_a_task_is_named_by_its_words() -> None:
+    html = html_of('- [x] buy **"peas"**\n  - [ ] now\n- [ ]\n')
+
+    assert [attributes.get("aria-label") for tag, attributes in Tags(html).found if tag == "input"] == [
+        *('buy "peas"', "now", "☐"),
+    ]
 
 
 def test_columns_have_their_widths_on_shared_pages() -> None:
