@@ -13,7 +13,6 @@ import psycopg
 from mirrord.binding.app_row_writes import APP_REFUSALS, is_refusal
 from mirrord.binding.intake import NeedsCare
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
-from mirrord.binding.statements.bound_sql import NOTIFY_MS
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import DueBinding, FeedPlace
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 # A trigger notifies where no transaction of the app can fail by it; the queue is looked at all the same.
 BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECONDS after a change
 BUSY_FOR_SECONDS = 5.0
-LOOK_SECONDS = NOTIFY_MS / 1000  # seconds between two looks while a binding runs
+LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
 IDLE_SECONDS = 10.0  # seconds between two looks for a binding; one that is added or resumed notifies
 TRIES_UNTIL_LISTED = 5  # failures in a row, of some ten seconds, until the list of problems has why a binding waits

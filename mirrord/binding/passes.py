@@ -11,11 +11,11 @@ from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
-from mirrord.binding.statements.bound_sql import MAX_ROWS, trigger_of, watched_tables
+from mirrord.binding.statements.bound_sql import MAX_ROWS, latch_of, trigger_of, watched_tables
 from mirrord.binding.statements.path_queries import path_statements
 from mirrord.binding.statements.row_queries import app_statements
 from mirrord.binding.two_way_intake import TwoWayIntake
-from mirrord.db.bindings import app_catalogue, binding_rows
+from mirrord.db.bindings import app_catalogue, binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
 from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection, Database
@@ -99,7 +99,8 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     """The pass of a locked binding. seq: of the tenant's last change in the feed."""
     mapping, comparison = _parsed(binding.mapping), order.comparison
     async with connection.pipeline():
-        queued, (changed_pages, place), troubled, fingerprint, dialect = await asyncio.gather(  # sent together
+        _, queued, (changed_pages, place), troubled, fingerprint, dialect = await asyncio.gather(  # sent in this order
+            due_bindings.ask_for_notification(connection, latch_of(binding.id)),
             binding_rows.take_changes(connection, binding, MAX_ROWS),
             binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS),
             binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED),

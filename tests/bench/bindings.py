@@ -1,23 +1,19 @@
-"""A bound app: how long its writes take to files, how long its rows take to be pages, what its triggers cost it."""
+"""A bound app: how long its writes take to files, those of files to its rows, and its rows to be pages."""
 
-import re
-import statistics
-import subprocess
 import time
 from pathlib import Path
+from uuid import UUID
 
-from mirrord.db.server.embedded_server import EmbeddedPostgres
+from tests.bench import bound_writes
 from tests.bench.figures import Figure, Goal, median, tail
 from tests.bench.ground import PATIENCE, Ground
-from tests.bench.latency import milliseconds_since, settle, settled, until
+from tests.bench.latency import edit_to_row, milliseconds_since, save_line, settle, settled, until
 from tests.support.harness import eventually
 from tests.support.rows import Connection
 
 EDITS = 100
 ROWS = 3_000  # of the app, adopted at once
 LATENCY_TIMES, ADOPTION_TIMES = 1.5, 2.0  # goals, as multiples of a row of mirrord and of an import
-CLIENTS, ROUNDS, ROUND_SECONDS = 4, 6, 3
-LEAST_THROUGHPUT = 0.9  # of the app's own, with triggers
 
 _SCHEMA = """
 CREATE SCHEMA app;
@@ -34,6 +30,8 @@ title = "title"
 column = "body"
 format = "markdown"
 """
+_MEMO_SCHEMA = "CREATE TABLE app.memo (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL, body text)"
+_MEMO_MAPPING = _MAPPING.replace('"bench"', '"memos"\nmode = "both"').replace("app.note", "app.memo")
 _BODY = "'# Heading' || E'\\n\\n' || repeat('Some words of note ' || n || E'.\\n\\n', 40)"
 
 
@@ -46,9 +44,10 @@ def measure(ground: Ground) -> list[Figure]:
         mapping = mirrord.directory / "bench.toml"
         mapping.write_text(_MAPPING)
         adopted = _adopted(ground, app, mapping, rows)
-        edits = _edits_to_files(ground, app, max(4, round(EDITS * ground.share)))
+        count = max(4, round(EDITS * ground.share))
+        edits = [*_edits_to_files(ground, app, count), *_edits_to_app_rows(ground, app, count)]
         mirrord.stop()
-        return [adopted, *edits, _cost_of_triggers(ground, app)]
+        return [adopted, *edits, *bound_writes.costs_of_triggers(ground, app, rows)]
 
 
 def _adopted(ground: Ground, app: Connection, mapping: Path, rows: int) -> Figure:
@@ -120,49 +119,34 @@ def _until_in_file(file: Path, line: str) -> float:
     return milliseconds_since(began)
 
 
-def _cost_of_triggers(ground: Ground, app: Connection) -> Figure:
-    """Writes a second of an app with CLIENTS connections, in turns without triggers; no daemon competes with it."""
-    states = {"without": "DISABLE", "with": "ENABLE"}
-    rates: dict[str, list[float]] = {state: [] for state in states}
-    script = _script(ground, app)
-    for number in range(max(2, round(ROUNDS * ground.share))):
-        for state in sorted(states, reverse=number % 2 == 1):
-            app.execute(f"ALTER TABLE app.note {states[state]} TRIGGER USER".encode())
-            rates[state].append(_writes_a_second(ground, script))
-            app.execute("TRUNCATE mirrord_bind.change")
-    without = statistics.median(rates["without"])
-    return Figure(
-        f"writes of an app, {CLIENTS} clients, with triggers",
-        statistics.median(rates["with"]),
-        "a second",
-        Goal(times=None, limit=LEAST_THROUGHPUT * without, at_least=True),
-        without,
-    )
+def _edits_to_app_rows(ground: Ground, app: Connection, edits: int) -> list[Figure]:
+    """From just before an editor saves until the app has the text, in turns with edits of files to rows of mirrord."""
+    mirrord = ground.mirrord
+    app.execute(_MEMO_SCHEMA.encode())
+    numbers = f"generate_series(1, {edits}) AS n"
+    app.execute(f"INSERT INTO app.memo (title, body) SELECT 'Memo ' || n, {_BODY} FROM {numbers}".encode())
+    mapping = mirrord.directory / "memos.toml"
+    mapping.write_text(_MEMO_MAPPING)
+    completed = mirrord.run("bind", "add", str(mapping))
+    assert completed.returncode == 0, completed.stderr
+    _await_count(app, "SELECT count(*) FROM mirrord.mirror_base WHERE path LIKE 'Memo %'", edits)
+    _await_rest(ground)
+    memos = app.execute(
+        "SELECT entry_id, path FROM mirrord.mirror_base WHERE path LIKE 'Memo %' ORDER BY path"
+    ).fetchall()
+    ids, ours, theirs = ground.ids(), [], []
+    for number, ((memo, memo_path), path) in enumerate(zip(memos, ground.nearest(4096, edits), strict=True)):
+        ours.append(_until_in_app(ground, app, memo, mirrord.file(memo_path), number))
+        theirs.append(edit_to_row(mirrord.app, mirrord.file(path), ids[path], number))
+    name = "edit of a file → row of an app, beside edit → row"
+    return [median(name, ours, Goal(times=LATENCY_TIMES), theirs), tail(name, ours, None, theirs)]
 
 
-def _script(ground: Ground, app: Connection) -> Path:
-    """A file with one write of the app, of a row at random."""
-    rows = app.execute("SELECT count(*) FROM app.note").fetchone()
-    assert rows is not None
-    script = ground.directory("bound-writes") / "write.sql"
-    app.execute("ALTER TABLE app.note ADD number serial UNIQUE")
-    script.write_text(
-        f"\\set number random(1, {rows[0]})\nUPDATE app.note SET body = 'Words of ' || :number || random() "
-        "WHERE number = :number;\n"
-    )
-    return script
-
-
-def _writes_a_second(ground: Ground, script: Path) -> float:
-    completed = subprocess.run(
-        [
-            EmbeddedPostgres.program_path("pgbench"),
-            *("-n", "-c", str(CLIENTS), "-j", "2", "-T", str(ROUND_SECONDS), "-f", str(script), ground.dsn),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rate = re.search(r"tps = ([0-9.]+)", completed.stdout)
-    assert rate is not None, completed.stdout
-    return float(rate.group(1))
+def _until_in_app(ground: Ground, app: Connection, memo: UUID, file: Path, number: int) -> float:
+    page = settled(ground.mirrord.app, memo)
+    query = "SELECT FROM app.memo WHERE id = %s AND body LIKE %s"
+    began = save_line(file, number)
+    until(lambda: app.execute(query, [memo, f"%edit {number}\n"]).fetchone() is not None, f"edit {number} in the app")
+    span = milliseconds_since(began)
+    settle(ground.mirrord.app, page)
+    return span

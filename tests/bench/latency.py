@@ -60,7 +60,7 @@ def computed(mirrord: Mirrord) -> float:
 def edit_to_row(app: Connection, file: Path, entry: UUID, number: int) -> float:
     """Milliseconds of one edit; when this returns mirrord has done what follows from it."""
     page = settled(app, entry)
-    began = _save(file, number)
+    began = save_line(file, number)
     until(partial(is_newer, app, page), f"the row of edit {number}, {file}")
     span = milliseconds_since(began)
     settle(app, page)
@@ -121,7 +121,7 @@ class BareRows:
     def edit(self, number: int) -> float:
         """Milliseconds of the same edit."""
         file = self.directory / f"{number}.md"
-        began = _save(file, number)
+        began = save_line(file, number)
         self.await_row(file)
         return milliseconds_since(began)
 
@@ -174,7 +174,7 @@ def _bare_files(ground: Ground, pages: int) -> Iterator[_BareFiles]:
         yield _BareFiles(directory, app)
 
 
-def _save(file: Path, number: int) -> float:
+def save_line(file: Path, number: int) -> float:
     """Add a line as editors do, every second time in place; when that began."""
     text = f"{file.read_bytes().decode()}\nedit {number}\n"
     began = time.perf_counter()

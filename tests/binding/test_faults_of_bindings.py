@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from mirrord.binding.statements.bound_sql import MAX_ROWS, NOTIFY_MS
+from mirrord.binding.statements.bound_sql import MAX_ROWS
 from tests.binding.knowledge_base import MAPPING, NOTES_MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
@@ -402,11 +402,8 @@ def test_triggers_and_grants_are_made_again_when_a_binding_goes_on(bound: BoundW
     bound.await_text("Page.md", "After.")
 
 
-def test_a_write_of_the_app_is_notified_at_most_ten_times_a_second_unless_the_setting_says_no(
-    world: BoundWorld,
-) -> None:
+def test_a_write_of_the_app_notifies_once_after_each_look_unless_the_setting_says_no(world: BoundWorld) -> None:
     world.bind("add", str(world.mapping))
-    world.admin.execute("SELECT format('LISTEN %I', mirrord.channel(id)) FROM mirrord.tenant")
     channel = value(world.admin, "SELECT mirrord.channel(id) FROM mirrord.tenant")
     world.admin.execute(f"LISTEN {channel}".encode())
 
@@ -418,26 +415,29 @@ def test_a_write_of_the_app_is_notified_at_most_ten_times_a_second_unless_the_se
 
     page = world.app.create("Page", "P.")
     assert payloads_after() == ["bound"]
-    clock = value(world.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
-
-    def set_clock(moment: str) -> str:
-        return f"SELECT setval('{clock}', {moment})"
-
+    latch = value(world.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'notifies_%%'")
     edit = f"UPDATE kb.pages SET title = title || '.' WHERE id = '{page}'"
-    world.admin.execute(set_clock("0").encode())
-    assert payloads_after(edit) == ["bound"]
-    world.admin.execute(set_clock("0").encode())
+    assert payloads_after(edit, edit) == []
+    request = f"SELECT setval('{latch}', 1)"  # as the daemon does in each pass
+    world.admin.execute(request.encode())
     assert payloads_after("UPDATE kb.pages SET view_count = 1") == []
+    assert payloads_after(edit, edit) == ["bound"]
+    world.admin.execute(request.encode())
     assert payloads_after("SET mirrord.notify = 'ticker'", edit, "RESET mirrord.notify") == []
-    of_now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-    world.admin.execute(set_clock(f"{of_now} + 3600000").encode())  # as after the clock of the server was set back
-    assert payloads_after(edit) == ["bound"]
 
-    def is_silent() -> bool:
-        world.admin.execute(set_clock(f"{of_now} + {NOTIFY_MS}").encode())
-        return payloads_after(edit) == []
 
-    eventually(is_silent, f"two commits within {NOTIFY_MS} ms notify once", pause=0.01)
+def test_every_pass_asks_for_the_next_notification(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "0")
+    bound.await_text("Page.md", "0")
+    latch = value(bound.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'notifies_%%'")
+
+    def is_asked_for() -> bool:
+        return bool(value(bound.admin, f"SELECT last_value FROM {latch}") == 1)
+
+    for number in range(3):
+        bound.app.save(page, f"Word {number}.")
+        bound.await_text("Page.md", f"Word {number}.")
+        eventually(is_asked_for, "the next write is to notify")
 
 
 def test_a_commit_without_a_notification_reaches_its_file(bound: BoundWorld) -> None:

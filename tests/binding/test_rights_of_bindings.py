@@ -134,7 +134,7 @@ def test_functions_and_tables_of_the_app_that_shadow_those_of_postgres_are_never
     "loss",
     [
         "DROP TABLE mirrord_bind.change",
-        "DROP SEQUENCE mirrord_bind.looks_until_{id}",
+        "DROP SEQUENCE mirrord_bind.notifies_{id}",
         "REVOKE USAGE ON SCHEMA mirrord_bind FROM mirrord_owner",
         "ALTER TABLE mirrord_bind.change ADD CHECK (false) NOT VALID",
         "DROP SCHEMA mirrord CASCADE",

@@ -11,7 +11,6 @@ from mirrord.domain.entry import TenantId
 SCHEMA = "mirrord_bind"
 SPACE_PART = "space"  # in names of functions
 MAX_ROWS = 200  # of one statement
-NOTIFY_MS = 100  # milliseconds between two notifications of a binding; the daemon looks as often without them
 VERSION_COLUMN = "xmin"  # the transaction that wrote a row: every write changes it
 
 Tables = ByKey[TableName, TableFacts]
@@ -50,9 +49,9 @@ def function_of(binding: UUID, part: str) -> str:
     return f"{SCHEMA}.{quote_name(f'note_{binding.hex[:12]}_{part}')}"
 
 
-def watch_clock_of(binding: UUID) -> str:
-    """The sequence with the time, in milliseconds since 1970, up to which no trigger notifies once more."""
-    return f"{SCHEMA}.{quote_name(f'looks_until_{binding.hex[:12]}')}"
+def latch_of(binding: UUID) -> str:
+    """The sequence that says whether the next write of the app notifies: any value but 0; that write sets 0."""
+    return f"{SCHEMA}.{quote_name(f'notifies_{binding.hex[:12]}')}"
 
 
 def trigger_of(binding: UUID) -> str:
@@ -84,10 +83,11 @@ def renewal_statements(tenant: TenantId, mapping: Mapping, tables: Tables, *, ha
 def _watch_statements(tenant: TenantId, mapping: Mapping, tables: Tables) -> list[str]:
     if mapping.watch is Watch.POLL:
         return []
-    clock = watch_clock_of(mapping.binding_id(tenant))
+    latch = latch_of(mapping.binding_id(tenant))
     statements = [
-        f"CREATE SEQUENCE {clock} MINVALUE 0 START 0",
-        f"ALTER SEQUENCE {clock} OWNER TO mirrord_owner",
+        f"CREATE SEQUENCE {latch} MINVALUE 0 START 1",
+        f"ALTER SEQUENCE {latch} OWNER TO mirrord_owner",
+        f"GRANT SELECT, UPDATE ON SEQUENCE {latch} TO mirrord_daemon",
     ]
     for table, part, id_column in watched_tables(mapping):
         statements += _trigger_statements(tenant, mapping, tables[table], (table, part, id_column))
@@ -116,7 +116,8 @@ def _trigger_removal(binding: UUID) -> list[str]:
     statements = [
         f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body", SPACE_PART)
     ]
-    return [*statements, f"DROP SEQUENCE IF EXISTS {watch_clock_of(binding)}"]
+    earlier_latch = f"{SCHEMA}.{quote_name(f'looks_until_{binding.hex[:12]}')}"  # of mirrord 0.1
+    return [*statements, *(f"DROP SEQUENCE IF EXISTS {name}" for name in (latch_of(binding), earlier_latch))]
 
 
 _SCHEMA_STATEMENTS = (
@@ -159,16 +160,13 @@ _FIRST_APP_TYPE = 16_384  # Postgres' own types have smaller oids
 _FUNCTION = """\
 CREATE FUNCTION {function}() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $mirrord$
-DECLARE
-    moment bigint;  -- milliseconds since 1970
 BEGIN
-    IF TG_OP = 'UPDATE' THEN  -- comparing values of other types than now may call functions of the app
-        IF {types} THEN
-            IF ROW ({new}) IS NOT DISTINCT FROM ROW ({old}) THEN
-                RETURN NULL;
-            END IF;
-        END IF;
-    END IF;
+    <<different>>
+    BEGIN  -- comparing values of other types than now may call functions of the app
+        EXIT different WHEN TG_OP <> 'UPDATE';
+{comparison}\
+        RETURN NULL;
+    END;
 {note}\
     RETURN NULL;
 EXCEPTION
@@ -183,6 +181,10 @@ EXCEPTION
         RETURN NULL;
 END
 $mirrord$"""
+_COMPARISON = """\
+        EXIT different WHEN NOT ({types});
+        EXIT different WHEN ROW ({new}) IS DISTINCT FROM ROW ({old});
+"""
 _NOTE = """\
     IF TG_OP <> 'INSERT' THEN  -- a type of the app may have a cast, which would run with the rights of this function
         IF pg_typeof(OLD.{key})::oid >= {first_app_type} THEN
@@ -200,9 +202,8 @@ _NOTE = """\
             INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', {prefix}NEW.{key}::text);
         END IF;
     END IF;
-    moment := date_part('epoch', clock_timestamp()) * 1000;
-    IF (pg_sequence_last_value('{clock}') BETWEEN moment AND moment + {notify_ms}) IS NOT TRUE THEN
-        PERFORM setval('{clock}', moment + {notify_ms});
+    IF pg_sequence_last_value('{latch}') IS DISTINCT FROM 0 THEN  -- the daemon looked since the last notification
+        PERFORM setval('{latch}', 0);
         IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on'
            AND current_setting('max_prepared_transactions') = '0'  -- a transaction that notifies cannot be prepared
            AND pg_notification_queue_usage() < 0.5 THEN  -- with a full queue its COMMIT would fail
@@ -222,16 +223,11 @@ def _trigger_statements(
         key=quote_name(id_column),
         prefix=f"'{SPACE_PREFIX}' || " if part == SPACE_PART else "",
         first_app_type=_FIRST_APP_TYPE,
-        clock=watch_clock_of(binding),
-        notify_ms=NOTIFY_MS,
+        latch=latch_of(binding),
         channel=channel_of(tenant),
         payload=BOUND_PAYLOAD,
     )
-    columns_compared = {name: facts.columns[name] for name in columns_read(mapping)[table]}
-    comparison = _comparison_of(columns_compared)
-    if facts.has_policies:  # any column may decide whether the binding sees the row
-        comparison["types"] = "false"
-    text = _FUNCTION.format(function=function, note=note, **comparison)
+    text = _FUNCTION.format(function=function, note=note, comparison=_comparisons_of(mapping, table, facts))
     return [
         text,
         f"CREATE TRIGGER {quote_name(trigger_of(binding))} AFTER INSERT OR UPDATE OR DELETE ON {quote_table(table)}\n"
@@ -241,12 +237,24 @@ def _trigger_statements(
     ]
 
 
-def _comparison_of(columns: ByKey[str, ColumnFacts]) -> dict[str, str]:
+def _comparisons_of(mapping: Mapping, table: TableName, facts: TableFacts) -> str:
     """
-    The parts of a trigger function that pass over an UPDATE of other columns: `types`, `old` and `new`.
+    The statements of a trigger function that pass over an UPDATE of other columns.
 
-    `UPDATE OF` would do the same, but Postgres refuses to drop or retype a column that is named there.
+    `UPDATE OF` would do the same, but Postgres refuses to drop or retype a column that is named there. The column that
+    changes most is compared first: a change of it asks about no other.
     """
+    if facts.has_policies:  # any column may decide whether the binding sees the row
+        return "        EXIT different;\n"
+    names = columns_read(mapping)[table]
+    often = next(name for name in (mapping.body.column, mapping.page.title, *names) if name in names)
+    others = [name for name in names if name != often]
+    return "".join(
+        _comparison_of({name: facts.columns[name] for name in group}) for group in ([often], others) if group
+    )
+
+
+def _comparison_of(columns: ByKey[str, ColumnFacts]) -> str:
     old, new = (
         ", ".join(
             f"{side}.{quote_name(name)}" + ("::text" if column.type == "json" else "")
@@ -255,4 +263,4 @@ def _comparison_of(columns: ByKey[str, ColumnFacts]) -> dict[str, str]:
         for side in ("OLD", "NEW")
     )
     types = (f"pg_typeof(NEW.{quote_name(name)})::oid = {column.oid}" for name, column in columns.items())
-    return {"old": old, "new": new, "types": " AND ".join(types)}
+    return _COMPARISON.format(old=old, new=new, types=" AND ".join(types))

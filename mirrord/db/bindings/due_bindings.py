@@ -1,4 +1,4 @@
-"""Which bindings have something to do: a look that a daemon makes many times a second."""
+"""Which bindings have something to do: a look that a daemon makes many times a second, and what makes it look."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -22,6 +22,10 @@ SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now()
  WHERE b.state = 'running' AND b.tenant_id = ANY (%s::uuid[])"""
 _QUEUED = """
 SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
+
+_ASK_FOR_NOTIFICATION = """
+SELECT setval(latch, 1) FROM (SELECT to_regclass(%s) AS latch) AS sequences
+ WHERE pg_sequence_last_value(latch) = 0"""
 
 
 async def load_due(database: Database, tenants: Collection[TenantId], *, has_queue: bool) -> list[DueBinding]:
@@ -54,3 +58,13 @@ async def _load_queued(connection: Connection, bindings: Sequence[UUID]) -> set[
         return {binding for (binding,) in await cursor.fetchall()}
     except psycopg.errors.UndefinedTable:
         return set()
+
+
+async def ask_for_notification(connection: Connection, latch: str) -> None:
+    """
+    Let the app's next write notify, with the sequence *latch* of a trigger; there is none where none was installed.
+
+    It is set at once, and no rollback takes that back. What is written after this and before the changes are taken
+    notifies as well: one look more, and none too few.
+    """
+    await connection.execute(_ASK_FOR_NOTIFICATION, (latch,))
