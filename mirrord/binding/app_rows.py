@@ -53,6 +53,11 @@ class AppRow:
     path: str | None = None
 
     @property
+    def size(self) -> int:
+        """About the bytes of the page's text."""
+        return len(self.title) + len((self.body or "").encode()) + len(orjson.dumps(dict(self.properties)))
+
+    @property
     def digest(self) -> Digest:
         """The digest of all that the app says about the page, but for its version."""
         values = [self.parent, self.title, self.position, self.body, dict(self.properties)]

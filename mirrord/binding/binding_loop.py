@@ -30,6 +30,7 @@ BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECO
 BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
+KNOWN_SECONDS = 2 * LOOK_SECONDS  # seconds after a look in which a notification is followed without another one
 IDLE_SECONDS = 10.0  # seconds between two looks for a binding; one that is added or resumed notifies
 TRIES_UNTIL_LISTED = 5  # failures in a row, of some ten seconds, until the list of problems has why a binding waits
 
@@ -59,6 +60,25 @@ class _Course:
         return sum(count for _, count in self.deletions)
 
 
+class NotedTenants:
+    """The tenants of which apps wrote rows, as notifications tell. noted: set while there are some."""
+
+    def __init__(self) -> None:
+        self.noted = asyncio.Event()
+        self._tenants: set[TenantId] = set()
+
+    def add(self, tenant: TenantId) -> None:
+        """An app wrote a row of *tenant*."""
+        self._tenants.add(tenant)
+        self.noted.set()
+
+    def take(self) -> set[TenantId]:
+        """Those that were added since the last call."""
+        tenants, self._tenants = self._tenants, set()
+        self.noted.clear()
+        return tenants
+
+
 def _is_of_statement(error: Unavailable) -> bool:
     """Whether Postgres answered: a trigger or a table of one app may be the cause, and other bindings go on."""
     return isinstance(error.__cause__, psycopg.Error) and error.__cause__.sqlstate is not None
@@ -68,7 +88,7 @@ class BindingLoop:
     """
     The bindings of the tenants that a daemon works on.
 
-    tenants: their names by id, as they are now. noted: set when an app wrote a row.
+    tenants: their names by id, as they are now.
     """
 
     def __init__(
@@ -76,7 +96,7 @@ class BindingLoop:
         database: Database,
         tenants: Callable[[], Mapping[TenantId, str]],
         stop: asyncio.Event,
-        noted: asyncio.Event,
+        noted: NotedTenants,
     ) -> None:
         self._database = database
         self._tenants = tenants
@@ -84,35 +104,47 @@ class BindingLoop:
         self._noted = noted
         self._courses: dict[UUID, _Course] = {}
         self._changed_at = -BUSY_FOR_SECONDS
-        self._is_watching = False
+        self._running: list[DueBinding] = []  # as the last look found them
+        self._looked_at = -KNOWN_SECONDS
 
     async def run(self) -> None:
         """Work until the daemon stops. While Postgres is out of reach, changes wait in the app's tables."""
         backoff = Backoff()
         while not self._stop.is_set():
-            self._noted.clear()
             try:
-                await self._look_at_all()
+                await self._look(self._noted.take())
             except (Unavailable, psycopg.Error) as error:
                 log.warning("bindings_wait", extra={"error": str(error)})
                 await pause(self._stop, backoff.next_pause_seconds())
             else:
                 backoff.reset()
-                await pause(self._stop, self._pause_seconds(), self._noted)
+                await pause(self._stop, self._pause_seconds(), self._noted.noted)
 
     def _pause_seconds(self) -> float:
-        if not self._is_watching:
+        if not self._running:
             return IDLE_SECONDS
         return BUSY_SECONDS if time.monotonic() - self._changed_at < BUSY_FOR_SECONDS else LOOK_SECONDS
 
-    async def _look_at_all(self) -> None:
+    async def _look(self, noted: Set[TenantId]) -> None:
+        """
+        Work on the binding that a notification was of, or look at all bindings and work on those that need it.
+
+        Where a tenant has several, only a look tells which it was. A pass finds out by itself whether the binding runs.
+        """
         tenants = dict(self._tenants())
-        running: list[DueBinding] = []
+        candidates = [due for due in self._running if due.tenant in noted and due.tenant in tenants]
+        if len(candidates) == 1 and time.monotonic() - self._looked_at < KNOWN_SECONDS:
+            due = replace(candidates[0], is_due=False, has_changes=True)
+            await self._work_or_wait(due, tenants[due.tenant])
+        else:
+            await self._look_at_all(tenants)
+
+    async def _look_at_all(self, tenants: Mapping[TenantId, str]) -> None:
+        has_queue, self._running, self._looked_at = bool(self._running), [], time.monotonic()
         if tenants:
-            running = await due_bindings.load_due(self._database, tenants.keys(), has_queue=self._is_watching)
-        self._is_watching = bool(running)
-        self._forget_comparisons({due.id for due in running})
-        for due in running:
+            self._running = await due_bindings.load_due(self._database, tenants.keys(), has_queue=has_queue)
+        self._forget_comparisons({due.id for due in self._running})
+        for due in self._running:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
                 await self._work_or_wait(due, tenants[due.tenant])
 

@@ -9,7 +9,7 @@ import psycopg
 
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.links.page_links import PageLinks
-from mirrord.binding.mappings.mapping import entry_id_of
+from mirrord.binding.mappings.mapping import Format, entry_id_of
 from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState
 from mirrord.binding.paths.name_release import release_names
@@ -25,6 +25,7 @@ from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, MirrorId
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
 
 REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
 
@@ -163,7 +164,9 @@ class Intake:
 
     async def _write_row(self, row: AppRow, entry: EntryId, page: PageState | None, *, is_edited: bool) -> int:
         """Give the page what the app says; returns its version."""
-        text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)  # a large one takes seconds
+        mapping = self.source.mapping
+        is_quick = mapping.body.form is Format.MARKDOWN and row.size <= MAX_LOOP_BYTES
+        text = text_of(entry, row, mapping) if is_quick else await asyncio.to_thread(text_of, entry, row, mapping)
         parent = self.state.parent_of(row)
         text = await self._with_links(text, row, entry, parent)
         await self._end_problems(entry)
@@ -207,7 +210,9 @@ class Intake:
         Raises NeedsCare if a trigger of an app altered it, Stale if the page changed meanwhile.
         """
         text = PageText(write.text, self.source.mapping.dialect)
-        statement = await asyncio.to_thread(rewrite_statement, self.binding, write.entry, text, page.version)
+        values = (self.binding, write.entry, text, page.version)
+        is_quick = len(write.text.encode()) <= MAX_LOOP_BYTES
+        statement = rewrite_statement(*values) if is_quick else await asyncio.to_thread(rewrite_statement, *values)
         version, is_altered = await bound_pages.rewrite_page(self.connection, statement.sql, statement.values)
         if is_altered:
             raise NeedsCare

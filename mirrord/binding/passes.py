@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -88,8 +89,10 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         Halted: a person has to decide, or the app's tables changed.
         Stale: a page changed meanwhile; try again.
     """
-    async with database.connection() as connection:
-        locked = await binding_rows.lock_binding(connection, order.due, actor_name_of(order.due))
+    async with database.autocommit() as connection, AsyncExitStack() as ending:
+        async with connection.pipeline():  # what begins the transaction costs no round trip of its own
+            await ending.enter_async_context(connection.transaction())
+            locked = await binding_rows.lock_binding(connection, order.due, actor_name_of(order.due))
         if locked is None:
             return PassReport(comparison=order.comparison, place=order.place)
         return await _work_on(connection, *locked, order)
@@ -124,7 +127,7 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     async with connection.pipeline():
         if report.unstored:
             await binding_rows.store_entries(connection, binding, report.unstored)
-        if place is None and not report.leaves_pages:
+        if place is None and not report.leaves_pages and seq != binding.seq:
             await binding_rows.store_seq(connection, binding, seq)
         await binding_rows.add_changes(connection, binding, report.later)
     if comparison is not None and comparison.is_complete:

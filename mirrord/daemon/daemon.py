@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrord import app
-from mirrord.binding.binding_loop import BindingLoop
+from mirrord.binding.binding_loop import BindingLoop, NotedTenants
 from mirrord.daemon.lease_renewal import BEAT_SECONDS_PER_MIRROR, MirrorRows
 from mirrord.daemon.mirror_reports import MirrorReports
 from mirrord.daemon.mirror_rounds import MirrorRounds
@@ -54,7 +54,7 @@ class Daemon(MirrorReports):
     _parts: SharedParts = field(init=False)
     _mirror_rows: MirrorRows = field(init=False)
     _pasts: dict[TenantId, TenantPast] = field(default_factory=dict)  # of tenants that are about to be opened
-    _bindings_noted: asyncio.Event = field(default_factory=asyncio.Event)  # set when an app wrote a bound row
+    _bindings_noted: NotedTenants = field(default_factory=NotedTenants)  # those of which apps wrote bound rows
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -203,7 +203,7 @@ class Daemon(MirrorReports):
         """What notifications of *mirrors* wake beside engines."""
         return {
             UNDO_PAYLOAD: lambda tenant: mirrors[tenant].questions.wake(),
-            BOUND_PAYLOAD: lambda _: self._bindings_noted.set(),
+            BOUND_PAYLOAD: self._bindings_noted.add,
         }
 
     def _names_by_tenant(self) -> dict[TenantId, str]:

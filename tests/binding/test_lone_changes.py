@@ -1,14 +1,19 @@
 """One row of an app changes, which is what people wait for: few statements, and the careful pass where they fail."""
 
-from collections.abc import Iterator
-from contextlib import closing
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from mirrord.binding import binding_loop
+from mirrord.binding.binding_loop import BindingLoop, NotedTenants
+from mirrord.db.database import Connection, Database
 from tests.binding.knowledge_base import MAPPING, BoundWorld, install_app
 from tests.support.commands import Near
+from tests.support.entries import value
 from tests.support.harness import eventually
 from tests.support.statement_log import SentStatements, StatementLog, list_names
 
@@ -102,3 +107,48 @@ def test_a_lone_change_that_postgres_refuses_is_a_problem_until_it_passes(bound:
     bound.app.save(page, "Allowed.")
     bound.await_text("Page.md", "Allowed.")
     eventually(lambda: not bound.status()["problems"], "the problem is over")
+
+
+class CountedDatabase(Database):
+    """A pool that counts how often a connection was taken."""
+
+    turns = 0
+
+    @asynccontextmanager
+    async def autocommit(self, *, urgent: bool = False) -> AsyncIterator[Connection]:
+        """As in Database."""
+        self.turns += 1
+        async with super().autocommit(urgent=urgent) as connection:
+            yield connection
+
+
+def test_a_change_that_is_notified_is_carried_without_a_look_at_all_bindings(
+    world: BoundWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pause in ("BUSY_SECONDS", "LOOK_SECONDS", "KNOWN_SECONDS"):
+        monkeypatch.setattr(binding_loop, pause, 600.0)  # so that only notifications wake the loop
+    page = world.app.create("Page", "Before.")
+    world.bind("add", str(world.mapping))
+    tenant = value(world.admin, "SELECT id FROM mirrord.tenant")
+
+    async def await_text(text: str) -> None:
+        query = "SELECT count(*) FROM mirrord.page WHERE markdown LIKE %s"
+        await asyncio.to_thread(eventually, lambda: value(world.admin, query, f"%{text}%"), f"a page has {text!r}", 60)
+
+    async def change_page() -> int:
+        stop, noted = asyncio.Event(), NotedTenants()
+        database = CountedDatabase(world.admin.info.dsn)
+        async with database:
+            loop = BindingLoop(database, lambda: {tenant: "demo"}, stop, noted)
+            running = asyncio.create_task(loop.run())
+            await await_text("Before.")
+            turns = database.turns
+            world.app.save(page, "After.")
+            noted.add(tenant)
+            await await_text("After.")
+            turns = database.turns - turns
+            stop.set()
+            await running
+        return turns
+
+    assert asyncio.run(change_page()) == 1
