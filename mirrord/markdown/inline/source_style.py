@@ -19,7 +19,7 @@ class ListStyle:
     """
     marker: `-`, `*` or `+`; for numbers `.` or `)`.
     loose: blank lines between items.
-    has_rising_numbers: the numbers rise.
+    has_rising_numbers: the numbers rise; true of bullets, too: a numbered list of the same depth may follow them.
     bare_items: indexes of task items with an empty text, which other parsers do not see as tasks.
     """
 
@@ -137,7 +137,9 @@ def _list_style(tokens: Sequence[Token], index: int) -> ListStyle:
         if token.level == level + 2 and token.type == "paragraph_open" and not token.hidden:
             loose = True
     bare = frozenset(at for at, item in enumerate(items) if BARE_KEY in item.meta)
-    return ListStyle(tokens[index].markup, loose, len(items) < 2 or items[0].info != items[1].info, bare)
+    has_bullets = tokens[index].type == "bullet_list_open"
+    has_rising_numbers = has_bullets or len(items) < 2 or items[0].info != items[1].info
+    return ListStyle(tokens[index].markup, loose, has_rising_numbers, bare)
 
 
 def style_variants(style: Style) -> Iterator[Style]:

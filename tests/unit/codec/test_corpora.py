@@ -31,6 +31,12 @@ def test_a_page_as_an_app_makes_it_means_to_another_parser_what_its_source_means
     assert verdict(document_html(body), document_html(anew.as_new_page(body))) is Verdict.SAME
 
 
+def test_a_list_of_numbers_that_is_written_anew_rises_below_bullets_of_the_same_depth() -> None:
+    body = "1. a\n   - x\n   - y\n2. b\n   1. c\n   2. d\n"
+
+    assert anew.in_style(body) == body
+
+
 def test_real_pages_as_apps_make_them_mean_the_same_to_another_parser(paths: list[Path]) -> None:
     pages = [anew.page_made_anew(path) for path in paths]
 
