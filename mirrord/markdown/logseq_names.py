@@ -17,6 +17,7 @@ from mirrord.markdown.logseq_days import day_of_file, title_of_day
 MAX_PROPERTY_CHARACTERS = 4_000  # characters at the beginning of a page in which its properties are
 _SEPARATOR = "___"
 _PROPERTY = re.compile(r"[ \t]*([\w./-]+)::(?:[ \t]+(.*))?", re.DOTALL)
+_MAYBE_PROPERTY = re.compile(r"[\r\n]*[^\r\n]*::")  # in the first line, without which there is none
 _BULLET = re.compile(r"[-*+][ \t]+")
 _VALUE = re.compile(r"#?\[\[([^\[\]]+)\]\]|([^,\[\]]+)")
 
@@ -46,6 +47,8 @@ def page_name_of(stem: str, days: DayFormats) -> str:
 
 def property_lines(page: PageText) -> str:
     """The lines of properties in the first block of *page*; in most pages of other programs none."""
+    if not _MAYBE_PROPERTY.match(page.body):
+        return ""
     return "\n".join(match.string for match in _match_properties(page))
 
 

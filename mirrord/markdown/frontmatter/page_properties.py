@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, first_line_ending
@@ -31,6 +32,7 @@ __all__ = [
     "with_keys",
 ]
 
+_MAX_KEPT_CHARACTERS = 4_000  # characters of front matter whose views are kept in memory
 _MAX_UNCHECKED_CHARACTERS = 500  # characters; so short a change reaches no limit of YAML keys or of `properties`
 
 
@@ -157,6 +159,26 @@ class Views:
 
 def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
     """The views in front matter; never raises."""
+    if form is not HeadForm.YAML or len(source) > _MAX_KEPT_CHARACTERS:
+        return _read_views(source, form)
+    views = _read_kept_views(source)
+    frontmatter = {key: _copy_json(value) for key, value in views.frontmatter.items()}
+    return replace(views, texts=dict(views.texts), frontmatter=frontmatter)
+
+
+@lru_cache(maxsize=256)  # what is edited was mostly read just before
+def _read_kept_views(source: str) -> Views:
+    return _read_views(source, HeadForm.YAML)
+
+
+def _copy_json(value: Json) -> Json:
+    """An equal value that shares no list or mapping with *value*."""
+    if isinstance(value, dict):
+        return {key: _copy_json(inner) for key, inner in value.items()}
+    return [*map(_copy_json, value)] if isinstance(value, list) else value
+
+
+def _read_views(source: str, form: HeadForm) -> Views:
     try:
         if form is not HeadForm.YAML:
             return _views_of_values(load_head(source, form))

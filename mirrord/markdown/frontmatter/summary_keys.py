@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from mirrord.markdown.frontmatter.yaml_reader import Json
 
 _TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created", "updated", BINDING_KEY)
+_FIELDS = {key: "binding" if key == BINDING_KEY else key for key in _TEXT_KEYS}  # of Head
 _LIST_KEYS = ("tags", "aliases")
+_NO_TAG = (bool, dict, list, type(None))
 _HEAD_KEYS = frozenset(_TEXT_KEYS + _LIST_KEYS)
 MAX_PLAIN_CHARACTERS = 4_000  # characters; far below every limit of `properties`
 
@@ -39,7 +41,6 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _NO_TEXT = re.compile(r"(?:null|true|false)$", re.IGNORECASE)
-_WORD = re.compile(r"[^,\s]+")  # of tags, which may be written as one text
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -82,8 +83,8 @@ def read_plain_head(source: str) -> Head | None:
     values = _read_plain_keys(source)
     if values is None:
         return None
-    texts = {key: value or None for key in _TEXT_KEYS if isinstance(value := values.get(key), str)}
-    return _build_head({**texts, "id": str(values["id"] or "") if "id" in values else None}, values)
+    texts = {key: value or None for key, value in values.items() if isinstance(value, str)}
+    return _build_head({**texts, "id": str(values["id"] or "")} if "id" in values else texts, values)
 
 
 def _read_any_head(views: "Views") -> Head:
@@ -91,27 +92,15 @@ def _read_any_head(views: "Views") -> Head:
 
 
 def _build_head(texts: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
-    return Head(
-        id=texts.get("id"),
-        title=texts.get("title"),
-        icon=texts.get("icon"),
-        position=texts.get("position"),
-        tags=_tags_of(values.get("tags")),
-        aliases=_aliases_of(values.get("aliases")),
-        type=texts.get("type"),
-        source_type=texts.get("source_type"),
-        original=texts.get("original"),
-        created=texts.get("created"),
-        updated=texts.get("updated"),
-        binding=texts.get(BINDING_KEY),
-    )
+    fields = {_FIELDS[key]: text for key, text in texts.items() if key in _FIELDS}
+    return Head(tags=_tags_of(values.get("tags")), aliases=_aliases_of(values.get("aliases")), **fields)
 
 
 def _tags_of(value: "Json") -> tuple[str, ...]:
     if value is None:
         return ()
-    texts = [str(tag) for tag in _as_list(value) if not isinstance(tag, bool | dict | list | None)]
-    words = dict.fromkeys(word.lstrip("#") for text in texts for word in _WORD.findall(text))
+    texts = [str(tag) for tag in _as_list(value) if not isinstance(tag, _NO_TAG)]
+    words = dict.fromkeys(word.lstrip("#") for text in texts for word in text.replace(",", " ").split())
     return tuple(filter(None, words))
 
 

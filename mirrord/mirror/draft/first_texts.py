@@ -47,7 +47,7 @@ def write_first_text(
             undone.callback(kernel.unlink, place, file_name)
             kernel.write(descriptors[-1], content)
         file_access.copy_access(descriptors[-1], old, path)
-        first = FirstText(Claim(path, ClaimKind.FILE, replaced.digest, stat), digest_of(data), replaced.name)
+        first = FirstText(Claim(path, ClaimKind.FILE, replaced.digest, stat), replaced.new_digest, replaced.name)
         manifest.begin_first_text(first)
         with manifest.syncing() as lines:
             kernel.fsync_all(*descriptors, directory, trash, *unsynced, *lines)

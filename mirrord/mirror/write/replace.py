@@ -117,9 +117,10 @@ def write(
 
 def _is_first_text(tree: Tree, path: str, data: bytes, expected: ExpectedFile, label: Label) -> bool:
     """Whether it is the first text that a draft has at *path*, which is there now: no program but this changes it."""
-    if tree.lower is None or expected.digest is None or expected.stat is None:
+    if tree.lower is None or expected.digest is None or expected.stat is None or label.new is None:
         return False
-    return tree.write_first_text(path, data, Replaced(expected.digest, expected.stat, new_name("w", label)))
+    replaced = Replaced(expected.digest, expected.stat, new_name("w", label), label.new)
+    return tree.write_first_text(path, data, replaced)
 
 
 def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, ours: Digest) -> bool:

@@ -1,6 +1,6 @@
 import pytest
 
-from mirrord.markdown.frontmatter.page_properties import Views
+from mirrord.markdown.frontmatter.page_properties import Views, read_views
 from mirrord.markdown.frontmatter.page_text import PageText
 
 
@@ -45,3 +45,17 @@ def test_the_last_of_two_equal_keys_counts() -> None:
     views = PageText("---\ntitle: a\ntitle: b\n---\n").views
 
     assert (views.title, views.frontmatter) == ("b", {"title": "b"})
+
+
+def test_what_a_caller_does_to_views_changes_none_that_are_read_later() -> None:
+    source = "title: Plan\ntags: [one, two]\nnested: {inner: [1]}\n"
+    first = read_views(source)
+    first.texts["title"] = "Other"
+    for value in (first.frontmatter["tags"], first.frontmatter["nested"]["inner"]):  # type: ignore[index, call-overload]
+        value.append("three")  # type: ignore[union-attr]
+    del first.frontmatter["title"]
+
+    second = read_views(source)
+
+    assert second.texts["title"] == second.title == "Plan"
+    assert second.frontmatter == {"title": "Plan", "tags": ["one", "two"], "nested": {"inner": [1]}}

@@ -55,7 +55,9 @@ def test_a_page_that_was_saved_since_it_was_read_gets_no_first_text(root: Path, 
     with draft_in(session) as draft:
         tree = draft_session.draft_tree_of(draft.session)
         with pytest.raises(Stale):
-            tree.write_first_text("Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept"))
+            tree.write_first_text(
+                "Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept", digest_of(NEW.encode()))
+            )
 
         assert not tree.is_claimed("Plan.md")
         assert tree.read("Plan.md", 1 << 20)[0].decode() == f"{OLD}By a person.\n"
@@ -70,7 +72,9 @@ def test_a_page_that_is_gone_since_it_was_read_gets_no_first_text(root: Path, se
     with draft_in(session) as draft:
         tree = draft_session.draft_tree_of(draft.session)
         with pytest.raises(Stale):
-            tree.write_first_text("Folder/Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept"))
+            tree.write_first_text(
+                "Folder/Plan.md", NEW.encode(), Replaced(digest_of(OLD.encode()), stat, "kept", digest_of(NEW.encode()))
+            )
 
         assert tree.stat("Folder/Plan.md") is None
         assert draft_changes.changes_of(tree) == []
