@@ -83,6 +83,7 @@ class Manifest:
         self.unconfirmed: FirstText | None = None
         self._void_path: str | None = None  # of a last line that counts for nothing
         self._loaded_bytes = 0
+        self._has_torn_line = False
         try:
             self._load_claims()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -164,8 +165,9 @@ class Manifest:
 
     @property
     def has_grown(self) -> bool:
-        """Whether the file has more lines than were loaded."""
-        return os.fstat(self._descriptor).st_size > self._loaded_bytes
+        """Whether the file has more complete lines than were loaded."""
+        more_bytes = max(os.fstat(self._descriptor).st_size - self._loaded_bytes, 0)
+        return b"\n" in os.pread(self._descriptor, more_bytes, self._loaded_bytes)
 
     def note_move(self, source: str, target: str) -> None:
         """Record durably that the file or directory at *source* moves to *target*."""
@@ -202,6 +204,7 @@ class Manifest:
         """Write lines for *rows*, or none of them if the disk takes only a part."""
         void_rows = [] if self._void_path is None else [{"withdrawn": self._void_path}]
         text = "".join(f"{json.dumps(row)}\n" for row in (*void_rows, *rows))
+        self._drop_torn_line()
         size = os.fstat(self._descriptor).st_size
         self._is_durable = False
         try:
@@ -210,6 +213,12 @@ class Manifest:
             os.ftruncate(self._descriptor, size)  # else the next line would be glued to a part of this one
             raise
         self._void_path = None
+
+    def _drop_torn_line(self) -> None:
+        """Remove the part of a line that was loaded last; who only reads leaves it, as it may be written just now."""
+        if self._has_torn_line and not self.has_grown:
+            os.ftruncate(self._descriptor, self._loaded_bytes)
+            self._has_torn_line = False
 
     def _add_claim(self, claim: Claim) -> None:
         self._drop_claim(claim.path)
@@ -239,8 +248,7 @@ class Manifest:
     def _load_claims(self) -> None:
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         complete_lines = data[: data.rfind(b"\n") + 1]
-        if len(complete_lines) < len(data):
-            os.ftruncate(self._descriptor, len(complete_lines))  # a torn line: what it was for did not begin
+        self._has_torn_line = len(complete_lines) < len(data)  # what it was for did not begin
         self._loaded_bytes = len(complete_lines)
         for row in _decode_rows(complete_lines):
             self.last_move = self.unconfirmed = None

@@ -63,14 +63,12 @@ def open_manifest(directory: Path, upper: Tree) -> Manifest:
     """
     with OpenDescriptor(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         while True:
-            manifest = Manifest(descriptor)
-            first = manifest.unconfirmed
-            if first is None or _has_files(upper, first):
-                return manifest
-            if not manifest.has_grown:  # else it was confirmed meanwhile, and its text changed
-                manifest.void_first_text(first)
-                return manifest
-            manifest.close()
+            with ExitStack() as unless_returned:
+                manifest = Manifest(descriptor)
+                unless_returned.callback(manifest.close)
+                if _is_settled(manifest, upper):
+                    unless_returned.pop_all()
+                    return manifest
 
 
 def confirm_loaded_text(manifest: Manifest, upper: Tree) -> None:
@@ -85,6 +83,17 @@ def confirm_loaded_text(manifest: Manifest, upper: Tree) -> None:
         kernel.fsync_all(*files, *places)
     manifest.sync()
     manifest.confirm_first_text(first)
+
+
+def _is_settled(manifest: Manifest, upper: Tree) -> bool:
+    """Whether the last line is known to count or not; else it was confirmed meanwhile, and its text changed."""
+    first = manifest.unconfirmed
+    if first is None or _has_files(upper, first):
+        return True
+    if manifest.has_grown:
+        return False
+    manifest.void_first_text(first)
+    return True
 
 
 def _has_files(upper: Tree, first: FirstText) -> bool:

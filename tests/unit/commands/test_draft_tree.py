@@ -397,6 +397,21 @@ def test_a_record_of_a_move_that_did_not_happen_is_taken_back(root: Path, lower:
         assert draft.tree.moved_from == {}
 
 
+def test_a_line_that_another_process_is_writing_is_left_to_it_by_readers(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])
+    manifest = root / ".mirrord/drafts/one/manifest.jsonl"
+    line_start, all_lines = manifest.read_bytes()[:-20], manifest.read_bytes()
+    manifest.write_bytes(line_start)
+    with draft_over(root, lower) as reader:
+        assert b"Read" in reader.tree.read("Inbox.md", 1 << 20)[0]
+        assert manifest.read_bytes() == line_start
+        manifest.write_bytes(all_lines)  # as the writer goes on
+    with draft_over(root, lower) as draft:
+        assert b"More." in draft.tree.read("Archive/Old.md", 1 << 20)[0]
+
+
 def test_a_torn_line_of_the_manifest_is_ignored(root: Path, lower: Tree) -> None:
     with draft_over(root, lower) as draft:
         edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
