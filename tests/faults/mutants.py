@@ -315,9 +315,16 @@ MUTANTS = (
     ),
     Mutant(
         "rows whose normal forms are known lose the alignment of their columns",
+        "markdown/schema/normal_form.py",
+        'return align_rows(filled) if name == "table" else filled',
+        "return filled",
+        "tests/unit/codec/test_block_meanings.py",
+    ),
+    Mutant(
+        "blocks in two containers are known by their kinds",
         "markdown/schema/block.py",
-        'result["content"] = align_rows(content) if node["type"] == "table" else content',
-        'result["content"] = content',
+        "return orjson.dumps(without_ids(content))",
+        'return orjson.dumps([node["type"] for node in content])',
         "tests/unit/codec/test_block_meanings.py",
     ),
     Mutant(

@@ -9,12 +9,13 @@ from typing import Final, TypeVar
 import orjson
 
 from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node
-from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
-from mirrord.markdown.schema.normal_tables import CELLS, COLUMN_ATTRS, align_rows
+from mirrord.markdown.schema.normal_form import fingerprint, normalize, normalize_blocks, wrap_inlines
+from mirrord.markdown.schema.normal_tables import CELLS, COLUMN_ATTRS
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
 _LISTS: Final = frozenset(["bulletList", "orderedList", "taskList"])
 HOLDERS: Final = BLOCKS - TEXTBLOCKS - {"codeBlock"}
+_DIVISIBLE: Final = HOLDERS - CELLS - {"rawBlock", "detailsSummary"}  # normal forms made of those of their blocks
 
 
 def id_of(node: Node) -> str | None:
@@ -85,14 +86,14 @@ class _Meaning:
     """
     The normal form and fingerprint that equal blocks share; None: not computed yet.
 
-    different: the last one that was compared with it and differs. items: of this list or table and of those that it was
-    compared with, the normal forms of items or rows by their JSON; None: of no such block.
+    different: the last one that was compared with it and differs. parts: of this container and of those that it was
+    compared with, the normal forms of the blocks in them by their JSON; None: it was compared with no other container.
     """
 
     node: Node | None = None
     text: str | None = None
     different: "_Meaning | None" = None
-    items: dict[bytes, Node] | None = None
+    parts: dict[bytes, Node] | None = None
 
 
 @dataclass(slots=True)
@@ -115,8 +116,8 @@ class Block:
             node = self.nodes[0]
             if len(self.nodes) != 1 or node["type"] in INLINE:
                 node = {"type": "paragraph", "content": list(self.nodes)}
-            items = self._meaning.items
-            self._meaning.node = normalize(node) if items is None else _normalize_parts(node, items)
+            parts = self._meaning.parts
+            self._meaning.node = normalize(node) if parts is None else _normalize_parts(node, parts)
         return self._meaning.node
 
     @property
@@ -132,13 +133,19 @@ class Block:
             return True
         if self._meaning.different is other._meaning:
             return False
-        if not self._is_equal_without_ids(other) and (self._differs_in_parts(other) or not self._means(other)):
-            self._meaning.different = other._meaning
-            if _has_lasting_parts(self.nodes[0]) and _has_lasting_parts(other.nodes[0]):
-                self._meaning.items = other._meaning.items = self._meaning.items or other._meaning.items or {}
-            return False
+        if not self._is_equal_without_ids(other):
+            self._share_parts(other)
+            if self._differs_in_parts(other) or not self._means(other):
+                self._meaning.different = other._meaning
+                return False
         other._meaning = self._meaning
         return True
+
+    def _share_parts(self, other: "Block") -> None:
+        """Let what both hold be normalized once."""
+        if _has_own_parts(self.nodes) and _has_own_parts(other.nodes):
+            parts = self._meaning.parts if self._meaning.parts is not None else other._meaning.parts
+            self._meaning.parts = other._meaning.parts = {} if parts is None else parts
 
     def _means(self, other: "Block") -> bool:
         return self.fingerprint == other.fingerprint
@@ -174,6 +181,14 @@ class Block:
     def _has_words(self) -> bool:
         children = self.nodes[0].get("content") or ()
         return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
+
+
+def _key_of(content: Sequence[Node]) -> bytes | None:
+    """*content* without ids as JSON; None where an app wrote a number too large for it, or nested it too deep."""
+    try:
+        return orjson.dumps(without_ids(content))
+    except orjson.JSONEncodeError:
+        return None
 
 
 def differ_in_parts(node: Node, other: Node) -> bool:
@@ -257,22 +272,29 @@ def _has_lasting_parts(node: Node) -> bool:
     return _is_list(node) or _is_grid(node)
 
 
-def _normalize_parts(node: Node, known_items: dict[bytes, Node]) -> Node:
-    """The normal form of a list or table. known_items: those of its items or rows; it gets the others."""
+def _has_own_parts(nodes: Sequence[Node]) -> bool:
+    """Whether *nodes* are a container whose normal form is made of those of the blocks in it."""
+    return len(nodes) == 1 and nodes[0]["type"] in _DIVISIBLE and bool(nodes[0].get("content"))
+
+
+def _normalize_parts(node: Node, known_parts: dict[bytes, Node]) -> Node:
+    """The normal form of a container. known_parts: those of the blocks in it; it gets the others."""
     result = normalize({**node, "content": []})
-    if content := [_normalize_item(item, known_items) for item in node.get("content") or ()]:
-        result["content"] = align_rows(content) if node["type"] == "table" else content
+    if content := normalize_blocks(
+        node["type"], [_normalize_part(part, known_parts) for part in wrap_inlines(node["content"])]
+    ):
+        result["content"] = content
     return result
 
 
-def _normalize_item(item: Node, known_items: dict[bytes, Node]) -> Node:
-    try:
-        key = orjson.dumps(_without_ids(item))
-    except orjson.JSONEncodeError:  # written by an app: a number too large, or nested too deep
-        return normalize(item)
-    if key not in known_items:
-        known_items[key] = normalize(item)
-    return known_items[key]
+def _normalize_part(part: Node, known_parts: dict[bytes, Node]) -> Node:
+    key = _key_of([part])
+    if key is None:
+        return normalize(part)
+    if key not in known_parts:
+        has_cells = part["type"] == "tableRow" and _has_own_parts((part,))  # other rows may have most of them
+        known_parts[key] = _normalize_parts(part, known_parts) if has_cells else normalize(part)
+    return known_parts[key]
 
 
 def block_of(node: Node) -> Block:

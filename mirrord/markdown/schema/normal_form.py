@@ -145,11 +145,14 @@ def _normalize_content(name: str, content: Sequence[Node]) -> list[Node]:
         return _trim(_merge_texts(_hoist_all_emphasis(_split_outer_space(join_anchors(content)))))
     if name == "codeBlock":
         return _normalize_code(content)
-    children = [normalize(child) for child in wrap_inlines(content)]
-    children = [child for child in children if child["type"] != "paragraph" or len(child) > 1]
-    if name == "table":
-        return align_rows(children)
+    children = normalize_blocks(name, [normalize(child) for child in wrap_inlines(content)])
     return _join_cell(children) if name in CELLS and len(children) > 1 else children
+
+
+def normalize_blocks(name: str, blocks: Sequence[Node]) -> list[Node]:
+    """The content of a container *name*, no cell, that holds normal *blocks*."""
+    filled = [child for child in blocks if child["type"] != "paragraph" or len(child) > 1]
+    return align_rows(filled) if name == "table" else filled
 
 
 def _join_cell(content: list[Node]) -> list[Node]:

@@ -101,3 +101,47 @@ def test_containers_that_differ_in_parts_differ_in_meaning(document: Document, s
     for old, new in zip(document.get("content", []), changed.get("content", []), strict=False):
         if differ_in_parts(old, new):
             assert fingerprint(normalize(old)) != fingerprint(normalize(new))
+
+
+def changed_somewhere(document: Document, seed: int) -> Document:
+    chance, changed = Random(seed), deepcopy(document)
+    part = chance.choice(parts_of(changed))
+    blank: list[Node] = [{"type": "text", "text": " "}]
+    part["content"] = chance.choice([[], part.get("content", [])[1:], [*blank, *part.get("content", [])]])
+    return changed
+
+
+def meaning_of(node: Node) -> str:
+    return Block((deepcopy(node),)).fingerprint
+
+
+@given(documents, st.integers(0, 2**32))
+@settings(max_examples=200)
+def test_blocks_that_share_parts_keep_their_normal_forms_and_mean_the_same_where_these_are_equal(
+    document: Document, seed: int
+) -> None:
+    changed = changed_somewhere(document, seed)
+    for old, new in zip(document.get("content", []), changed.get("content", []), strict=False):
+        before, after, read_back = Block((old,)), Block((new,)), Block((deepcopy(new),))
+        assert before.means_same_as(after) == (meaning_of(old) == meaning_of(new))
+        assert read_back.means_same_as(after)
+        assert before.fingerprint == meaning_of(old)
+        assert after.fingerprint == read_back.fingerprint == meaning_of(new)
+
+
+def test_a_table_with_another_column_and_a_quote_with_another_paragraph_are_normalized_where_they_differ() -> None:
+    table, quote = (
+        read_document(text)["content"][0] for text in ("| a | b |\n|---|---|\n| c | d |\n", "> a\n>\n> b\n")
+    )
+    wider, longer = deepcopy(table), deepcopy(quote)
+    for row in wider["content"]:
+        row["content"].append({"type": row["content"][0]["type"], "content": [{"type": "paragraph"}]})
+    longer["content"].append({"type": "paragraph", "content": [{"type": "text", "text": "c"}]})
+    before, after = Block((table,)), Block((wider,))
+    assert not before.means_same_as(after)
+    rows = (before.normal_form["content"][1]["content"], after.normal_form["content"][1]["content"])
+    assert all(map(is_, *rows))
+    before, after = Block((quote,)), Block((longer,))
+
+    assert not before.means_same_as(after)
+    assert all(map(is_, before.normal_form["content"], after.normal_form["content"]))
