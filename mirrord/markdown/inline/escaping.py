@@ -67,7 +67,7 @@ def _harmless_positions(line: str) -> set[int]:
     """Positions that need no backslash: before a bracket that gets its own, and inside bare URLs."""
     before_bracket = {match.start() for match in re.finditer(r"!(?=\[)", line)}
     urls = (range(*match.span()) for match in _URL.finditer(line))
-    return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%<"}
+    return before_bracket | {position for url in urls for position in url if line[position] in "_~&=%<*`"}
 
 
 def _with_backslashes(line: str, positions: set[int]) -> str:
