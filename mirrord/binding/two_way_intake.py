@@ -91,8 +91,8 @@ class TwoWayIntake(RowAgreement):
         act = self._act_of(row, bound, page)
         if act is TwoWayAct.NOTHING and bound is not None and bound.app_version == row.version:
             return
-        if act is TwoWayAct.WAIT:  # the feed tells when it is rendered
-            self._keep_parent(page)
+        if act is TwoWayAct.WAIT:
+            await self._await_rendering(bound, page)
             return
         has_moved = any((row.path or "").startswith(f"{before}/") for before, _ in self.moved)
         if self.written_back >= MAX_WRITTEN_ROWS or (has_moved and act is not TwoWayAct.NOTHING):
@@ -125,6 +125,12 @@ class TwoWayIntake(RowAgreement):
             if row.external_id.startswith(f"{FOLDER_PREFIX}{before}/"):
                 self.later.add(FOLDER_PREFIX + after + row.external_id.removeprefix(FOLDER_PREFIX + before))
         self._keep_parent(page)
+
+    async def _await_rendering(self, bound: BoundEntry | None, page: PageState | None) -> None:
+        """Let the row be looked at again when its page is rendered, which the feed tells, and makes no new version."""
+        self._keep_parent(page)
+        if bound is not None:
+            await binding_rows.note_unread_row(self.connection, self.binding, bound.external_id)
 
     def _keep_parent(self, page: PageState | None) -> None:
         """The parent of a page that is looked at later stays until then."""
@@ -191,6 +197,9 @@ class TwoWayIntake(RowAgreement):
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)
         act = decide_two_way(bound, None, page)
+        if act is TwoWayAct.WAIT:
+            await self._await_rendering(bound, page)
+            return
         if self._waits(bound):
             self._keep_parent(page)
             return

@@ -38,7 +38,7 @@ class BindingRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """What a row of the app and its page last agreed on."""
+    """What a row of the app and its page last agreed on. app_version: "": the row was not read since it changed."""
 
     external_id: str
     entry: EntryId
@@ -72,7 +72,8 @@ _CHANGED_PAGES = """
 SELECT e.external_id, f.seq, f.entry_id FROM mirrord.entry_feed AS f
   JOIN mirrord.binding_entry AS e ON (e.tenant_id, e.entry_id, e.binding_id) = (f.tenant_id, f.entry_id, %(binding)s)
   LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)
- WHERE f.tenant_id = %(tenant)s AND (f.seq, f.entry_id) > (%(seq)s, %(entry)s) AND p.version IS DISTINCT FROM e.version
+ WHERE f.tenant_id = %(tenant)s AND (f.seq, f.entry_id) > (%(seq)s, %(entry)s)
+   AND (p.version IS DISTINCT FROM e.version OR e.external_version = '')
  ORDER BY f.seq, f.entry_id LIMIT %(limit)s"""
 _LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
 _ENTRIES = """
@@ -274,6 +275,15 @@ async def store_entries(connection: Connection, binding: BindingRow, agreed: Seq
     """Record what rows of the app and their pages agree on."""
     rows = [(each.external_id, each.entry, each.version, each.digest, each.app_version) for each in agreed]
     await connection.execute(_STORE_ENTRIES, (binding.tenant, binding.id, *map(list, zip(*rows, strict=True))))
+
+
+async def note_unread_row(connection: Connection, binding: BindingRow, external_id: str) -> None:
+    """Record that a row was not read since it changed: the next change of its page in the feed is a look at it."""
+    await connection.execute(
+        "UPDATE mirrord.binding_entry SET external_version = '' "
+        "WHERE tenant_id = %s AND binding_id = %s AND external_id = %s AND external_version <> ''",
+        (binding.tenant, binding.id, external_id),
+    )
 
 
 async def load_external_id(connection: Connection, binding: BindingRow, entry: EntryId) -> str | None:

@@ -29,7 +29,7 @@ CREATE TABLE mirrord.binding_entry (
     entry_id         uuid NOT NULL,
     version          bigint NOT NULL,            -- of the page
     digest           bytea NOT NULL,             -- of all that the app says about the page
-    external_version text NOT NULL,              -- of the row: the transactions that wrote it
+    external_version text NOT NULL,              -- of the row: the transactions that wrote it; '': it was not read since
     PRIMARY KEY (tenant_id, binding_id, external_id),
     CONSTRAINT binding_entry_is_bound_once UNIQUE (entry_id, binding_id, tenant_id),
     FOREIGN KEY (tenant_id, binding_id) REFERENCES mirrord.binding (tenant_id, id) ON DELETE CASCADE
