@@ -100,6 +100,23 @@ async def test_enter_in_a_cell_goes_to_the_next_row_and_from_the_last_into_a_new
     becomes(file, "| a | b |\n|:--|--:|\n| 1 one | 2 |\n| two |   |\n")
 
 
+async def test_arrows_go_from_cell_to_cell_and_out_of_the_table(console: Console, person: NewPerson) -> None:
+    reader, file = await sit_at(console, person, "arrows", "above\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nbelow\n")
+    await reader.text.locator("th").first.click()
+    await reader.press("End", "ArrowRight")
+    await reader.type("right ")
+    await reader.press("ArrowDown")
+    await reader.type("down ")
+    await reader.press("Home", "ArrowLeft")
+    await reader.type(" left")
+    await reader.press("ArrowDown")
+    await reader.type("out ")
+    await reader.press("ArrowUp", "ArrowUp", "ArrowUp")
+    await reader.type(" up")
+
+    becomes(file, "above up\n\n| a | right b |\n| --- | --- |\n| 1 left | down 2 |\n\nout below\n")
+
+
 @pytest.mark.parametrize("place", ["paragraph", "cell", "new cell"])
 async def test_a_tab_that_comes_as_text_is_typed_without_a_style(
     console: Console, person: NewPerson, place: str

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from mirrord.db.database import app_dsn, daemon_dsn
+from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
+from mirrord.web.rows.search_rows import load_recent
 from tests.support.entries import add_folder, add_page, change, delete, place, value
 from tests.support.rows import Connection
 from tests.support.searches import make_searchable, titles_of
@@ -396,3 +397,14 @@ def test_a_page_is_found_by_each_of_its_words(
             assert page in {
                 row[0] for row in app.execute("SELECT page_id FROM mirrord.search(%s, 100)", [word]).fetchall()
             }
+
+
+async def test_pages_that_wait_to_be_indexed_are_among_those_changed_last(
+    app: Connection, daemon_connection: Connection, database: Database, tenant: TenantId
+) -> None:
+    newest = app.execute("SELECT title FROM mirrord.page ORDER BY updated_at DESC, id LIMIT 3").fetchall()
+    daemon_connection.execute("DELETE FROM mirrord.page_search")
+    async with database.transaction(tenant) as connection:
+        recent = await load_recent(connection, 3)
+
+    assert [page.title for page in recent] == [title for (title,) in newest]

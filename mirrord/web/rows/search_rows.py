@@ -8,6 +8,7 @@ from uuid import UUID
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId
 from mirrord.markdown.snippets import MAX_SNIPPET_SOURCE_CHARACTERS
+from mirrord.web.rows import overview_rows
 
 _SEARCH = """
 SELECT s.page_id, p.kind, s.title, p.icon, p.updated_at, s.near, s.matches, left(p.markdown, %(shown)s)
@@ -78,9 +79,13 @@ async def find_titles(connection: Connection, query: str, limit: int) -> list[Ti
 
 
 async def load_recent(connection: Connection, limit: int) -> list[TitledPage]:
-    """The pages that were changed last, the newest first."""
+    """The pages that were changed last, the newest first; also where they wait to be indexed, as after an import."""
     values = {"most": limit, "read": limit + _UNREAD_ROWS}
-    return [TitledPage(*row) for row in await (await connection.execute(_RECENT, values)).fetchall()]
+    titles = [TitledPage(*row) for row in await (await connection.execute(_RECENT, values)).fetchall()]
+    if len(titles) == limit:
+        return titles
+    pages = await overview_rows.load_recent(connection)
+    return [TitledPage(page.id, "page", page.title, page.icon) for page in pages[:limit]]
 
 
 async def load_titles(connection: Connection, pages: Sequence[UUID]) -> list[TitledPage]:
