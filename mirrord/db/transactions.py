@@ -63,7 +63,7 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
 
     connection: in autocommit mode. After an error it may still be in the transaction: roll it back, as a pool does.
     """
-    with _raising_first_error():
+    try:
         async with connection.pipeline() as pipeline:
             pipeline.command_queue = outbox = CommandQueue()
             with outbox.hold():
@@ -78,24 +78,20 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
                         await pipeline.sync()
             with outbox.hold():
                 await connection.execute("COMMIT")
+    except psycopg.errors.PipelineAborted as error:
+        raise _first_error_of(error) from None
 
 
-@contextmanager
-def _raising_first_error() -> Iterator[None]:
+def _first_error_of(error: psycopg.errors.PipelineAborted) -> psycopg.Error:
     """
-    Raise the error that aborted a pipeline.
+    The error that aborted a pipeline.
 
     Where its answer arrives while the last statements are sent, the driver raises theirs, with that one as context.
     """
-    try:
-        yield
-    except psycopg.errors.PipelineAborted as error:
-        first_error: BaseException | None = error.__context__
-        while isinstance(first_error, psycopg.errors.PipelineAborted):
-            first_error = first_error.__context__
-        if isinstance(first_error, psycopg.Error):
-            raise first_error from None
-        raise
+    first_error: BaseException | None = error.__context__
+    while isinstance(first_error, psycopg.errors.PipelineAborted):
+        first_error = first_error.__context__
+    return first_error if isinstance(first_error, psycopg.Error) else error
 
 
 LOCK_TIMEOUT_MS = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
@@ -117,7 +113,9 @@ class LockWaits:
     @contextmanager
     def limit_wait(self, tenant: TenantId) -> Iterator[int]:
         """The milliseconds that one transaction of *tenant* may wait for a lock."""
-        is_full = self._full_waits < self._max_full_waits and not self._timed_out_recently(tenant)
+        is_full = self._full_waits < self._max_full_waits and not (
+            self._timed_out_at and self._timed_out_recently(tenant)
+        )
         self._full_waits += is_full
         try:
             yield LOCK_TIMEOUT_MS if is_full else SHORT_LOCK_TIMEOUT_MS

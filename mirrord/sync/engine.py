@@ -219,10 +219,11 @@ class Engine:
             if self._is_notified:
                 await self._read_feed()
             while self.intake.is_ready and not stop.is_set() and await self.root.is_sound():
-                if seconds := self._seconds_until_next_pass():
+                now = time.monotonic()
+                if now < self.fair_share.paused_until and (seconds := self._seconds_until_next_pass(now)):
                     await pause(stop, seconds)
                     break  # rows, deletions and decisions get their turn, too
-                if self.feed_delay_seconds > MAX_FEED_DELAY_SECONDS:
+                if self._is_notified and self.feed_delay_seconds > MAX_FEED_DELAY_SECONDS:
                     await self._read_feed()
                 await self._run_pass()
             await finish_writing(self.parts)
@@ -242,9 +243,9 @@ class Engine:
             self.parts.known_entries = None
             self._is_working = False
 
-    def _seconds_until_next_pass(self) -> float:
+    def _seconds_until_next_pass(self, now: float) -> float:
         """Seconds to pause in favour of other mirrors; a first import is not slowed down."""
-        return 0.0 if self.adoption.active else self.fair_share.seconds_until_pass(time.monotonic())
+        return 0.0 if self.adoption.active else self.fair_share.seconds_until_pass(now)
 
     async def _run_pass(self) -> None:
         began = time.monotonic()

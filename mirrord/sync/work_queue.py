@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -63,7 +63,7 @@ class Queue:
         if not (paths or entries):
             return
         if noticed is not None and len(self._noticed) < MAX_MEASURED_PLACES:
-            for place in _iter_places(paths, entries):
+            for place in itertools.chain[str | UUID](paths, entries):
                 self._noticed.setdefault(place, noticed)
         dirty = Dirty(paths, entries, paths if forced else frozenset())
         if delay:
@@ -103,7 +103,9 @@ class Queue:
 
     def forget_times(self, dirty: Dirty) -> None:
         """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
-        noticed_places = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
+        noticed_places = [
+            place for place in itertools.chain[str | UUID](dirty.paths, dirty.entries) if place in self._noticed
+        ]
         if not noticed_places:  # the usual case: pop_notice_time() has returned the times of changes carried over
             return
         later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
@@ -118,10 +120,12 @@ class Queue:
         Paths that wait together with one of the entries come with it: they alone may tell where its file is.
         """
         self._add_due()
-        paths = frozenset(self._first_paths(limit))
+        paths = frozenset(self._paths if len(self._paths) <= limit else self._first_paths(limit))
         entries = frozenset(itertools.islice(self._entries, limit))
         forced = paths - self._unforced
         self._paths -= paths
+        if not self._paths:
+            self._order.clear()
         self._entries -= entries
         self._unforced -= paths
         together = [dirty for _, _, dirty in self._later if not dirty.entries.isdisjoint(entries)]
@@ -148,9 +152,7 @@ class Queue:
         self._add_due()
 
     def _first_paths(self, limit: int) -> Iterable[str]:
-        if len(self._paths) <= limit:
-            self._order.clear()
-            return self._paths
+        """The *limit* paths to take first; there are more."""
         if not self._order:  # made once, not for each chunk of a large tree
             self._order = list(map(order_key_of, self._paths))
             heapq.heapify(self._order)
@@ -187,11 +189,6 @@ def _renamed_dirty(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
 def _new_path_of(path: str, renamed: Mapping[str, str]) -> str | None:
     above = next((above for above in lineage(path) if above in renamed), None)
     return renamed_path(path, above, renamed[above]) if above is not None else None
-
-
-def _iter_places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:
-    yield from paths
-    yield from entries
 
 
 CHUNK_MARKS = 400  # paths or entries in one pass
@@ -231,7 +228,7 @@ class Intake:
         dirty = ahead.dirty if ahead else self._queue.take_marks(CHUNK_MARKS)
         self._taken_count += _count_marks(dirty)
         look = await ahead.look if ahead else None
-        if self._queue.has_only_reads(MIN_READ_AHEAD_FILES) and not dirty.entries and dirty.paths == dirty.forced:
+        if not dirty.entries and dirty.paths == dirty.forced and self._queue.has_only_reads(MIN_READ_AHEAD_FILES):
             # looks run one after another: only the first look at an inode sees its earlier path
             look = look or await asyncio.to_thread(self._looker.look_at_paths, dirty.paths, dirty.forced)
             self._start_read_ahead()

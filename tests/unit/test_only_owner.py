@@ -14,10 +14,11 @@ from mirrord.domain.entry import Base, EntryId, MirrorId, UnreadableFile, digest
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
 from mirrord.sync.observation.file_look import Looker
-from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
+from mirrord.sync.observation.file_owners import FileOwners, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, KnownCopies
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.state_assembly import find_only_owner
 from tests.unit.test_identity import TENANT, A, B, C, base, found, row
 
 NOTHING: Any = None  # in place of what only files or Postgres could answer: to ask it is an error
@@ -92,7 +93,7 @@ def test_where_the_short_way_answers_all_evidence_agrees(data: st.DataObject) ->
     event(f"answers: {short is not None}")
     if short is not None:
         files = dict(look.found_files)
-        assert owners_by_all_evidence(look, memory, index) == (short, KnownCopies())
+        assert owners_by_all_evidence(look, memory, index) == (FileOwners(dict([short])), KnownCopies())
         assert look.found_files == files
 
 
@@ -101,7 +102,7 @@ def test_where_the_short_way_answers_all_evidence_agrees(data: st.DataObject) ->
 def test_a_save_of_a_known_file_goes_the_short_way(claimed: str | EntryId | None, inodes: dict[int, str]) -> None:
     memory = known(base(A, "a.md", "text", claimed=claimed), base(B, "b.md", "new"), inodes=inodes)
     look = look_at(found("a.md", "new", claimed=claimed, inode=INODE))
-    assert find_only_owner(look, memory, index_of(["a.md", "b.md"])) == FileOwners({"a.md": A})
+    assert find_only_owner(look, memory, index_of(["a.md", "b.md"])) == ("a.md", A)
 
 
 SAVED, BASE = found("a.md", "new", inode=INODE), base(A, "a.md")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import orjson
 from psycopg.rows import TupleRow
@@ -89,15 +90,18 @@ async def load_bases_and_rows(
         "digest": [digest.hex() for digest in keys.digests],
         "rows": list(entries),
     }
-    # one part per kind of key: OR would prevent the use of indexes
-    parts = [
-        _rows_query(_keys_of(key, "key::uuid")) if key == "rows" else bases_query(key) for key in values if values[key]
-    ]
-    if not parts:
-        return [], {}
     selected = {key: _as_json(keys) for key, keys in values.items() if keys}
-    query = " UNION ALL ".join(parts).encode()
-    return _split(await (await connection.execute(query, {"tenant": tenant, "mirror": mirror, **selected})).fetchall())
+    if not selected:
+        return [], {}
+    cursor = await connection.execute(_query_by(*selected), {"tenant": tenant, "mirror": mirror, **selected})
+    return _split(await cursor.fetchall())
+
+
+@lru_cache  # there are fifteen
+def _query_by(*keys: str) -> bytes:
+    """The query for bases by each of *keys*, and for rows; one part per kind of key: OR would prevent indexes."""
+    parts = [_rows_query(_keys_of(key, "key::uuid")) if key == "rows" else bases_query(key) for key in keys]
+    return " UNION ALL ".join(parts).encode()
 
 
 def bases_query(column: str) -> str:

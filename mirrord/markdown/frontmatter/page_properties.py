@@ -1,12 +1,12 @@
 """The properties in a page's front matter: what they say, columns of rows included, and changing single keys."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, first_line_ending
+from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, Views, first_line_ending
 from mirrord.markdown.frontmatter.yaml_edits import is_plain_text, rewrite_properties
 from mirrord.markdown.frontmatter.yaml_reader import (
     MAX_EXACT_INTEGER,
@@ -132,29 +132,6 @@ def _inexact_number(value: Json) -> int | None:
         return value if abs(value) > MAX_EXACT_INTEGER else None
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return next((number for each in inner if (number := _inexact_number(each)) is not None), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Views:
-    """
-    The properties of a page in its front matter. None: the key is absent or empty.
-
-    id: the text of the key as written, UUID or not; "" for a key without a value.
-    title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
-    texts: the texts of all keys.
-    frontmatter: the values of all keys.
-    error: a sentence that says why the front matter cannot be read; all other views are empty then.
-    entries: where each key and its value stand in YAML.
-    """
-
-    id: str | None
-    title: str | None
-    icon: str | None
-    position: str | None
-    texts: dict[str, str | None]
-    frontmatter: dict[str, Json]
-    error: str | None
-    entries: Sequence[Property] = field(default=(), compare=False, repr=False)
 
 
 def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:

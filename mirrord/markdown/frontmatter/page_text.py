@@ -9,7 +9,7 @@ front matter. `+++` around TOML, and an object of JSON that begins and ends with
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from itertools import accumulate
@@ -19,7 +19,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged, UserError
 
 if TYPE_CHECKING:
-    from mirrord.markdown.frontmatter.page_properties import Views
+    from mirrord.markdown.frontmatter.yaml_reader import Json, Property
 
 BOM = "\ufeff"
 
@@ -93,6 +93,29 @@ _OBJECT = re.compile(r"\{[ \t]*(?:\r\n|\n|\r)\s*\"")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\r\n|\n|\r|\Z)")
 
 
+@dataclass(frozen=True, slots=True)
+class Views:
+    """
+    The properties of a page in its front matter. None: the key is absent or empty.
+
+    id: the text of the key as written, UUID or not; "" for a key without a value.
+    title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
+    texts: the texts of all keys.
+    frontmatter: the values of all keys.
+    error: a sentence that says why the front matter cannot be read; all other views are empty then.
+    entries: where each key and its value stand in YAML.
+    """
+
+    id: str | None
+    title: str | None
+    icon: str | None
+    position: str | None
+    texts: dict[str, str | None]
+    frontmatter: "dict[str, Json]"
+    error: str | None
+    entries: "Sequence[Property]" = field(default=(), compare=False, repr=False)
+
+
 @dataclass(frozen=True)
 class PageText:
     """
@@ -156,12 +179,14 @@ class PageText:
         return "views" in self.__dict__
 
     @cached_property
-    def views(self) -> "Views":
+    def views(self) -> Views:
         """What the front matter says; see Views."""
+        start, source_start, source_end, _ = self._ends
+        if source_start == source_end:
+            return Views(None, None, None, None, {}, {}, None)
         from mirrord.markdown.frontmatter.page_properties import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
-        form = HeadForm(self.text[self._ends[0]]) if self.source else HeadForm.YAML
-        return read_views(self.source, form)
+        return read_views(self.text[source_start:source_end], HeadForm(self.text[start]))
 
 
 def find_front_matter(text: str) -> tuple[int, int, int, int]:

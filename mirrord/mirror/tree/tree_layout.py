@@ -152,7 +152,7 @@ def is_visible(name: str) -> bool:
 
 def _is_visible_path(path: str) -> bool:
     """Whether every part of *path* is visible."""
-    return not _HIDDEN_PART.search(path) and is_text(path)
+    return not _HIDDEN_PART.search(path) and (path.isascii() or is_text(path))
 
 
 def is_temporary(name: str) -> bool:

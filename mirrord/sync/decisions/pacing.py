@@ -72,12 +72,15 @@ class FairShare:
     The share of the time for the passes of one mirror while others are busy: a quarter, plus its credit in one go.
 
     Changes add up between passes: a file that is saved continuously is looked at less often.
+
+    paused_until: when its credit suffices for the next pass; it pauses so long if others are busy.
     """
 
     def __init__(self, company: FairShares, tenant: TenantId) -> None:
         self._company = company
         self._tenant = tenant
         self._paid_at = 0.0  # when all its work is paid for by pauses
+        self.paused_until = -CREDIT_SECONDS
 
     def note_pass(self, began: float, now: float) -> None:
         """Note a pass from *began* until *now*."""
@@ -85,10 +88,11 @@ class FairShare:
         self._paid_at = min(
             max(self._paid_at, began) + SHARE_PARTS * (now - began), now + CREDIT_SECONDS + MAX_PAUSE_SECONDS
         )
+        self.paused_until = self._paid_at - CREDIT_SECONDS
 
     def seconds_until_pass(self, now: float) -> float:
         """Seconds until the next pass may begin."""
-        return max(0.0, self._paid_at - CREDIT_SECONDS - now) if self._company.has_others(self._tenant, now) else 0.0
+        return max(0.0, self.paused_until - now) if self._company.has_others(self._tenant, now) else 0.0
 
 
 LOOK_SECONDS = 1.0  # seconds between looks at the root of a tree while nothing happens

@@ -1,5 +1,5 @@
 """
-The entry of each file that a look found: by its path alone if nothing else can be true, else by all evidence.
+The entry of each file that a look found, by all evidence.
 
 Files that no id, inode or digest identifies are matched to rows by their place.
 """
@@ -14,8 +14,6 @@ from mirrord.db.database import Connection
 from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row, id_of_path, new_id, parse_id
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import decode
-from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.copied_directories import NO_DIRECTORIES, CopiedDirectories, take_copied_directories
 from mirrord.sync.observation.copied_files import RECOPIED_REASON, take_recopied
@@ -24,7 +22,7 @@ from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, 
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.renames import find_overtaken, select_unproven
-from mirrord.sync.observation.state_assembly import StateAssembler, owner_paths
+from mirrord.sync.observation.state_assembly import StateAssembler
 from mirrord.sync.observation.stray_saves import StraySave, take_former_saves, take_late_saves
 
 MAX_COMPARED_TEXTS = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
@@ -277,30 +275,6 @@ class FileOwners:
     stray_saves: dict[str, StraySave] = field(default_factory=dict)
     overtaken_paths: frozenset[str] = frozenset()
     copied_directories: CopiedDirectories = NO_DIRECTORIES
-
-
-def find_only_owner(look: LookResult, memory: EarlierState, index: Index) -> FileOwners | None:
-    """
-    The owner of the only file found, if it can only be the entry at its path; None: all evidence has to be weighed.
-
-    It is a save of a known file: the path has a base with the same `id:`, no other path changed, and no entry whose
-    path, bytes, `id:` or first path could make it the owner lost its file. Then no file was renamed or replaced.
-    """
-    if len(look.found_files) != 1 or look.gone_paths or look.unknown_files or memory.is_rewound:
-        return None
-    ((path, file),) = look.found_files.items()
-    base = memory.base_at_path.get(path)
-    if base is None or base.kind is not file.spot.kind or base.claimed != file.claimed:
-        return None
-    if base.kind is Kind.FOLDER or base.digest in (EMPTY_DIGEST, NO_TEXT):
-        return None  # a first text, which may be a copy
-    if file.is_held_open or memory.path_of_inode.get(file.inode, path) != path:
-        return None  # a renamed file, or a new one with the inode number of another
-    if any(map(memory.is_lost, memory.bases)):
-        return None
-    if all(owner_path in index for owner_path in owner_paths(directory_of(path, Kind.PAGE))[:2]):
-        return None  # a folder note and an index file: one of them may be a late save
-    return FileOwners({path: base.entry})
 
 
 async def find_owners(

@@ -57,9 +57,6 @@ class EarlierState:
     bases_of_claim: dict[str | None, list[Base]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._index_bases()
-
-    def _index_bases(self) -> None:
         self.base_at_path = {base.path: base for base in self.bases if base.path is not None}
         self.base_of_entry = {base.entry: base for base in self.bases}
         self.bases_of_digest, self.bases_of_claim = defaultdict(list), defaultdict(list)
@@ -71,7 +68,7 @@ class EarlierState:
         """Add unknown *bases*, whose files are missing."""
         self.bases = [*self.bases, *bases]
         self.missing_paths |= {base.path for base in bases if base.path is not None}
-        self._index_bases()
+        self.__post_init__()
 
     def is_lost(self, base: Base) -> bool:
         """Whether *base* has no path any more, or its path is empty or holds another file."""

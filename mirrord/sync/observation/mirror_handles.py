@@ -37,8 +37,8 @@ class Sides:
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
     links: which renames and moves links follow. dialect: of the tenant's pages. content_loss: what becomes of tables
-    that Markdown lacks. is_first: when the mirror was opened,
-    its tenant had no past, neither mirrors nor changes, so that nothing of an earlier daemon has to be looked for.
+    that Markdown lacks. writer: makes the statements of this mirror. is_first: when the mirror was opened, its tenant
+    had no past, neither mirrors nor changes, so that nothing of an earlier daemon has to be looked for.
     """
 
     name: str
@@ -63,7 +63,11 @@ class Sides:
     dialect: Dialect = Dialect.PLAIN
     days: DayFormats = USUAL_DAYS
     content_loss: ContentLoss = ContentLoss.DEGRADE
+    writer: StatementBuilder = field(init=False)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
+
+    def __post_init__(self) -> None:
+        self.writer = StatementBuilder(self.tenant, self.mirror)
 
     def hold_lease(self, lease: Lease) -> None:
         """Note that the lease was taken just now."""
@@ -89,11 +93,6 @@ class Sides:
         if self.lease is None:
             raise Fenced("The lease on this mirror was lost; rows are left as they are.")
         return self.lease
-
-    @property
-    def writer(self) -> StatementBuilder:
-        """The maker of this mirror's statements."""
-        return StatementBuilder(self.tenant, self.mirror)
 
 
 def _clock_seconds() -> float:

@@ -12,12 +12,12 @@ from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.mirror.write import applied_plans
-from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
+from mirrord.sync.observation.file_owners import FileOwners, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.open_files import guess_new_paths
-from mirrord.sync.observation.state_assembly import StateAssembler, is_owned, owner_paths
+from mirrord.sync.observation.state_assembly import StateAssembler, find_only_owner, is_owned, owner_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,10 @@ async def observe_files(
     look = view.look
     memory, loaded = await _load_memory(connection, sides, view, known_entries.bases, terms)
     is_alone = not (dirty.entries or terms.coming_bases)
-    owners = find_only_owner(look, memory, sides.looker.index) if is_alone else None
-    if owners is None:
+    only_owner = find_only_owner(look, memory, sides.looker.index) if is_alone else None
+    if only_owner is not None:
+        owners = FileOwners(dict([only_owner]))
+    else:
         owners = await find_owners(connection, sides, look, memory, known_entries.rows)
     entries = {*dirty.entries, *owners.entries.values(), *(base.entry for base in _concerned_bases(memory, look))}
     rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
@@ -142,13 +144,13 @@ async def observe_save(connection: Connection, sides: Sides, view: TreeView) -> 
     """Like observe_files(), of one file that is the only one of *view*; None: its path does not tell whose it is."""
     look, index = view.look, sides.looker.index
     memory, loaded = await _load_memory(connection, sides, view, (), Terms())
-    owners = find_only_owner(look, memory, index)
-    if owners is None:
+    if (only_owner := find_only_owner(look, memory, index)) is None:
         return None
-    entries = set(owners.entries.values())
-    rows = memory.rows if entries <= loaded else await entry_states.load_rows(connection, sides.tenant, entries)
-    assembled = StateAssembler(index, look, memory, owners.entries).build_states(entries, rows)
-    return Observation({state.entry: state for state in assembled}, look, owners=owners)
+    path, entry = only_owner
+    rows = memory.rows if entry in loaded else await entry_states.load_rows(connection, sides.tenant, [entry])
+    base, owners = memory.base_of_entry[entry], {path: entry}
+    file = StateAssembler(index, look, memory, owners).to_file(look.found_files[path], base)
+    return Observation({entry: State(entry, base, file, rows.get(entry))}, look, owners=FileOwners(owners))
 
 
 def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
@@ -223,7 +225,8 @@ async def _load_memory(
     missing = (
         await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
     )
-    missing -= _note_held_files(sides, bases, missing, look)
+    if missing and look.unknown_files:
+        missing -= _note_held_files(sides, bases, missing, look)
     bases = [*terms.coming_bases, *bases]
     memory = EarlierState(bases, rows, missing, look.old_path, terms.is_rewound, written, unrecorded)
     return memory, set(candidates)
@@ -231,8 +234,6 @@ async def _load_memory(
 
 def _note_held_files(sides: Sides, bases: Sequence[Base], missing: Set[str], look: LookResult) -> Set[str]:
     """Those of *missing* whose files another program may have open at new paths, added to *look* as unknown."""
-    if not (missing and look.unknown_files):
-        return frozenset()
     based_paths = {base.path for base in bases if base.path is not None}
     guesses = guess_new_paths(missing, based_paths, look.unknown_files)
     look.unknown_files |= {path: sides.looker.renamed.remember_guess(path, new) for path, new in guesses.items()}

@@ -1,9 +1,9 @@
-"""Puts bases, looks and rows together into states, entry by entry."""
+"""Puts bases, looks and rows together into states, entry by entry, and says when a file can only be one entry's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mirrord.domain.entry import NO_TEXT, Base, EntryId, File, Kind, Place, Row, State, UnreadableFile
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, EntryId, File, Kind, Place, Row, State, UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of, spot_of_directory
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
@@ -18,6 +18,30 @@ def owner_paths(directory: str) -> list[str]:
 def is_owned(directory: str, index: Index) -> bool:
     """Whether *directory* belongs to a page: `D/_index.md`, or the folder note `D.md`."""
     return any(path in index for path in owner_paths(directory)[:2])
+
+
+def find_only_owner(look: LookResult, memory: EarlierState, index: Index) -> tuple[str, EntryId] | None:
+    """
+    The path and owner of the only file found, if it can only be the entry at its path; else None: weigh all evidence.
+
+    It is a save of a known file: the path has a base with the same `id:`, no other path changed, and no entry whose
+    path, bytes, `id:` or first path could make it the owner lost its file. Then no file was renamed or replaced.
+    """
+    if len(look.found_files) != 1 or look.gone_paths or look.unknown_files or memory.is_rewound:
+        return None
+    ((path, file),) = look.found_files.items()
+    base = memory.base_at_path.get(path)
+    if base is None or base.kind is not file.spot.kind or base.claimed != file.claimed:
+        return None
+    if base.kind is Kind.FOLDER or base.digest in (EMPTY_DIGEST, NO_TEXT):
+        return None  # a first text, which may be a copy
+    if file.is_held_open or memory.path_of_inode.get(file.inode, path) != path:
+        return None  # a renamed file, or a new one with the inode number of another
+    if any(map(memory.is_lost, memory.bases)):
+        return None
+    if all(owner_path in index for owner_path in owner_paths(directory_of(path, Kind.PAGE))[:2]):
+        return None  # a folder note and an index file: one of them may be a late save
+    return path, base.entry
 
 
 @dataclass(slots=True)
@@ -66,7 +90,7 @@ class StateAssembler:
     def _file_of_entry(self, entry: EntryId, path: str | None) -> File | UnreadableFile | None:
         base = self.memory.base_of_entry.get(entry)
         if path is not None:
-            return self._to_file(self.look.found_files[path], base)
+            return self.to_file(self.look.found_files[path], base)
         if base is None or base.path is None or base.path in self.owners:
             return None
         if base.path in self.look.unknown_files:
@@ -76,7 +100,8 @@ class StateAssembler:
             return File(base.kind, base.path, base.place, cached_stat.digest, base.claimed)
         return self._to_bare_folder(base)
 
-    def _to_file(self, found_file: FoundFile, base: Base | None) -> File | UnreadableFile:
+    def to_file(self, found_file: FoundFile, base: Base | None) -> File | UnreadableFile:
+        """The file of the entry with *base*, found where the look says."""
         spot = found_file.spot
         try:
             place = Place(self.owner_of(spot.folder), spot.name, spot.index)
