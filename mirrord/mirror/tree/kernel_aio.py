@@ -13,7 +13,7 @@ import platform
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MAX_SYNCS = 4  # in one request to the kernel
+MAX_SYNCS = 64  # in one request to the kernel: each that is not in it waits for a flush of its own
 _FSYNC = 2  # IOCB_CMD_FSYNC
 
 _libc = ctypes.CDLL(None, use_errno=True)

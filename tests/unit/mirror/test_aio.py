@@ -144,10 +144,10 @@ def test_one_that_cannot_be_synced_is_an_error_whichever_it_is(descriptors: list
 
 def test_more_than_are_asked_for_at_once_are_all_synced(descriptors: list[int]) -> None:
     ends = os.pipe()
-    many = [*descriptors, *descriptors, *descriptors]
-    assert len(many) > kernel_aio.MAX_SYNCS
+    limit = kernel_aio.MAX_SYNCS
+    many = (descriptors * limit)[: limit + 3]
     kernel.fsync_all(*many)
-    for place in range(len(many) + 1):
+    for place in (0, 1, limit - 1, limit, limit + 1, len(many)):
         with pytest.raises(OSError, match="Invalid argument"):
             kernel.fsync_all(*many[:place], ends[1], *many[place:])
     for end in ends:
