@@ -61,16 +61,32 @@ class _Course:
 
 
 class NotedTenants:
-    """The tenants of which apps wrote rows, as notifications tell. noted: set while there are some."""
+    """
+    The tenants of which apps wrote rows, or others pages, as notifications tell.
+
+    noted: set while there are some. bound: the tenants with running bindings. worked_at: when a pass ended last.
+    """
 
     def __init__(self) -> None:
         self.noted = asyncio.Event()
+        self.bound: Set[TenantId] = frozenset()
+        self.worked_at = -BUSY_SECONDS
         self._tenants: set[TenantId] = set()
 
     def add(self, tenant: TenantId) -> None:
         """An app wrote a row of *tenant*."""
         self._tenants.add(tenant)
         self.noted.set()
+
+    def add_pages(self, tenant: TenantId) -> None:
+        """
+        A page of *tenant* changed.
+
+        While passes follow each other that is left to the next look: most of it is what they wrote, and a program that
+        writes many pages is not to have a pass after each.
+        """
+        if tenant in self.bound and time.monotonic() - self.worked_at >= BUSY_SECONDS:
+            self.add(tenant)
 
     def take(self) -> set[TenantId]:
         """Those that were added since the last call."""
@@ -143,6 +159,7 @@ class BindingLoop:
         has_queue, self._running, self._looked_at = bool(self._running), [], time.monotonic()
         if tenants:
             self._running = await due_bindings.load_due(self._database, tenants.keys(), has_queue=has_queue)
+        self._noted.bound = {due.tenant for due in self._running}
         self._forget_comparisons({due.id for due in self._running})
         for due in self._running:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
@@ -167,6 +184,8 @@ class BindingLoop:
             await self._note_failure(due, course, error)
         else:
             await self._note_success(due, course)
+        finally:
+            self._noted.worked_at = time.monotonic()
 
     async def _work_on(self, due: DueBinding, tenant: str) -> None:
         course = self._courses.setdefault(due.id, _Course())

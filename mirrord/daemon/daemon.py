@@ -22,7 +22,7 @@ from mirrord.daemon.shared_parts import SharedParts
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db.content.tenant_pasts import TenantPast, load_pasts
 from mirrord.db.database import Database
-from mirrord.db.notify_channel import BOUND_PAYLOAD, UNDO_PAYLOAD, Wakes, set_notify
+from mirrord.db.notify_channel import BOUND_PAYLOAD, ROWS, UNDO_PAYLOAD, Wakes, set_notify
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Unavailable
 from mirrord.mirror.heartbeat import Heartbeat
@@ -204,6 +204,7 @@ class Daemon(MirrorReports):
         return {
             UNDO_PAYLOAD: lambda tenant: mirrors[tenant].questions.wake(),
             BOUND_PAYLOAD: self._bindings_noted.add,
+            ROWS: self._bindings_noted.add_pages,
         }
 
     def _names_by_tenant(self) -> dict[TenantId, str]:

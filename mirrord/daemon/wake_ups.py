@@ -10,7 +10,7 @@ from contextlib import suppress
 from mirrord.daemon.clock_watch import ClockWatch, seconds_between_polls
 from mirrord.db.content import entry_states
 from mirrord.db.database import Database
-from mirrord.db.notify_channel import BOUND_PAYLOAD, Wakes, notified_tenants, run_ticker
+from mirrord.db.notify_channel import BOUND_PAYLOAD, ROWS, Wakes, notified_tenants, run_ticker
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
@@ -80,6 +80,8 @@ class Notifications:
             if tenant is not None:
                 self._clocks.note_notice(tenant, seq)
                 self._wake_engine(self._engines[tenant], seq)
+                if (wake := self._wakes.get(ROWS)) is not None:
+                    wake(tenant)
             else:
                 self._begin_listening()
 

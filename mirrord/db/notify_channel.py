@@ -24,6 +24,7 @@ STOP_CHECK_SECONDS = 1.0  # seconds between checks of *stop*
 
 
 UNDO_PAYLOAD = "undo"  # of the notification that undo_change_set() sends
+ROWS = "rows"  # among Wakes: what every notification with the number of a change wakes
 BOUND_PAYLOAD = "bound"  # of the notification that a trigger of a binding sends: a row of an app changed, none of ours
 
 Wakes = Mapping[str, Callable[[TenantId], None]]  # what a notification with a payload wakes

@@ -1,9 +1,11 @@
 """One row of an app changes, which is what people wait for: few statements, and the careful pass where they fail."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -11,7 +13,8 @@ import pytest
 from mirrord.binding import binding_loop
 from mirrord.binding.binding_loop import BindingLoop, NotedTenants
 from mirrord.db.database import Connection, Database
-from tests.binding.knowledge_base import MAPPING, BoundWorld, install_app
+from mirrord.domain.entry import TenantId
+from tests.binding.knowledge_base import MAPPING, TWO_WAY_MAPPING, BoundWorld, install_app
 from tests.support.commands import Near
 from tests.support.entries import value
 from tests.support.harness import eventually
@@ -122,33 +125,78 @@ class CountedDatabase(Database):
             yield connection
 
 
-def test_a_change_that_is_notified_is_carried_without_a_look_at_all_bindings(
-    world: BoundWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@dataclass
+class LoneLoop:
+    """The loop of bindings without a daemon, which only notifications wake."""
+
+    world: BoundWorld
+    database: CountedDatabase
+    tenant: TenantId
+    noted: NotedTenants
+
+    async def await_value(self, query: str, *values: object) -> None:
+        """Return when *query* has a true value."""
+        await asyncio.to_thread(eventually, lambda: value(self.world.admin, query, *values), query, 60)
+
+    async def await_page(self, text: str) -> None:
+        """Return when a page has *text*."""
+        await self.await_value("SELECT count(*) FROM mirrord.page WHERE markdown LIKE %s", f"%{text}%")
+
+    async def await_row(self, text: str) -> None:
+        """Return when a body of the app has *text*."""
+        await self.await_value("SELECT count(*) FROM kb.blocks WHERE content::text LIKE %s", f"%{text}%")
+
+
+def play_alone(world: BoundWorld, monkeypatch: pytest.MonkeyPatch, act: Callable[[LoneLoop], Awaitable[None]]) -> int:
+    """Let *act* happen to a page with the words `Before.`; how often the loop took a connection meanwhile."""
     for pause in ("BUSY_SECONDS", "LOOK_SECONDS", "KNOWN_SECONDS"):
-        monkeypatch.setattr(binding_loop, pause, 600.0)  # so that only notifications wake the loop
-    page = world.app.create("Page", "Before.")
+        monkeypatch.setattr(binding_loop, pause, 600.0)
+    world.app.create("Page", "Before.")
     world.bind("add", str(world.mapping))
     tenant = value(world.admin, "SELECT id FROM mirrord.tenant")
 
-    async def await_text(text: str) -> None:
-        query = "SELECT count(*) FROM mirrord.page WHERE markdown LIKE %s"
-        await asyncio.to_thread(eventually, lambda: value(world.admin, query, f"%{text}%"), f"a page has {text!r}", 60)
-
-    async def change_page() -> int:
-        stop, noted = asyncio.Event(), NotedTenants()
-        database = CountedDatabase(world.admin.info.dsn)
-        async with database:
-            loop = BindingLoop(database, lambda: {tenant: "demo"}, stop, noted)
-            running = asyncio.create_task(loop.run())
-            await await_text("Before.")
-            turns = database.turns
-            world.app.save(page, "After.")
-            noted.add(tenant)
-            await await_text("After.")
-            turns = database.turns - turns
+    async def play() -> int:
+        stop, lone = asyncio.Event(), LoneLoop(world, CountedDatabase(world.admin.info.dsn), tenant, NotedTenants())
+        async with lone.database:
+            running = asyncio.create_task(BindingLoop(lone.database, lambda: {tenant: "demo"}, stop, lone.noted).run())
+            await lone.await_value("SELECT count(*) FROM mirrord.binding WHERE compared_at > '-infinity'")
+            turns = lone.database.turns
+            await act(lone)
+            turns = lone.database.turns - turns
             stop.set()
             await running
         return turns
 
-    assert asyncio.run(change_page()) == 1
+    return asyncio.run(play())
+
+
+def test_a_change_that_is_notified_is_carried_without_a_look_at_all_bindings(
+    world: BoundWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def change_row(lone: LoneLoop) -> None:
+        world.app.save(str(value(world.admin, "SELECT id FROM kb.pages")), "After.")
+        lone.noted.add(lone.tenant)
+        await lone.await_page("After.")
+
+    assert play_alone(world, monkeypatch, change_row) == 1
+
+
+def test_an_edit_of_a_page_is_carried_to_the_app_when_it_is_notified(
+    world: BoundWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.mapping.write_text(TWO_WAY_MAPPING)
+
+    async def edit_page(lone: LoneLoop) -> None:
+        await asyncio.to_thread(eventually, lambda: lone.noted.worked_at > 0, "the first pass ends", 60)
+        world.admin.execute(f"SET mirrord.tenant = '{lone.tenant}'".encode())
+        edit = "UPDATE mirrord.page SET markdown = replace(markdown, 'Before.', 'After.')"
+        world.admin.execute(edit.encode())
+        lone.noted.add_pages(lone.tenant)
+        assert not lone.noted.noted.is_set(), "a pass has just ended"
+        lone.noted.worked_at = -binding_loop.BUSY_SECONDS
+        lone.noted.add_pages(TenantId(UUID(int=1)))
+        assert not lone.noted.noted.is_set(), "that tenant has no binding"
+        lone.noted.add_pages(lone.tenant)
+        await lone.await_row("After.")
+
+    assert play_alone(world, monkeypatch, edit_page) == 1
