@@ -39,13 +39,13 @@ _FOLDER_ORDER = "Folders without a page of their own are sorted by title, after 
 
 
 async def show_page(request: Request) -> Response:
-    """GET api/pages/{page}?known=: without texts if the client's version is current; `above` if it knows none."""
+    """GET api/pages/{page}?known=: without texts, and what is `above`, if the client's version is current."""
     visit = await visit_of(request)
     text = request.query_params.get("known", "")
     version = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     async with visit.read_transaction() as connection:
         facts = await load_facts(connection, visit.tenant, visit.page, version)
-        above = {} if version is not None else {"above": await load_ancestors(connection, visit.page)}
+        above = {"above": await load_ancestors(connection, visit.page)} if "content" in facts else {}
     return json_response(facts | above)
 
 

@@ -141,7 +141,7 @@ def test_keys_of_the_front_matter_are_written_one_by_one_and_others_refused(cons
 def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Browser) -> None:
     page = ada.get(f"pages/{console.page('Projects/Alpha')['id']}")
     version = page["version"]
-    texts = ("markdown", "text_digest", "content", "fault")
+    texts = ("markdown", "text_digest", "content", "fault", "above")
     facts = {name: value for name, value in page.items() if name not in texts}
     assert ada.get(f"pages/{page['id']}?known={version}") == facts
     for known_version in (version + 1, "x", "9" * 30, ""):
