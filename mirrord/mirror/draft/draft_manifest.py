@@ -263,7 +263,7 @@ class Manifest:
             else:
                 self._add_claim(claim := _decode_claim(row))
                 self.unconfirmed = _decode_first_text(row, claim)
-        self._is_durable = self.unconfirmed is None  # it may come from a process that was killed before it was
+        self._is_durable = not data  # the process that wrote the last lines may have left them to the next change
 
 
 def encode_manifest(claims: Iterable[Claim], sources: Mapping[str, str]) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -112,6 +113,16 @@ class Disk:
 
     def _key(self, inode: int) -> tuple[int, int]:
         return inode, self.generations.get(inode, 0)
+
+
+class LeastLeft(random.Random):
+    """The chance that leaves nothing but what was synced."""
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
+
+    def randint(self, a: int, b: int) -> int:
+        return a
 
 
 @contextmanager
@@ -276,6 +287,28 @@ def test_a_text_that_a_killed_process_may_not_have_synced_is_durable_before_the_
     synced = [name for call, name in calls[: calls.index(("write", MANIFEST_NAME))] if call == "fsync"]
     assert {"tree/Plan.md", "tree", "tree/.mirrord/trash", MANIFEST_NAME} <= {*synced}
     assert any(name.startswith("tree/.mirrord/trash/") for name in synced)
+
+
+def test_an_edit_after_the_draft_was_continued_outlives_a_power_cut(tmp_path: Path) -> None:
+    root, after = tmp_path / "before/acme", tmp_path / "after/acme"
+    page(root, "Plan.md", TEXTS["Plan.md"])
+    disk = Disk(root, 1000)
+    with session_in(root) as session, draft_in(session) as draft:
+        with session.writing():
+            pass
+        change_set = draft.facts.id
+        disk.sync_all()
+        with cut_after(disk):
+            _edit(draft, "Plan.md", 0)
+    with session_in(root) as session, cut_after(disk):
+        draft = _continued(session, change_set)
+        _edit(draft, "Plan.md", 1)
+        draft.close()
+    disk.leave(after, LeastLeft())
+    with session_in(after) as session:
+        draft = _continued(session, change_set)
+        assert _view(draft)["Plan.md"] == edited(TEXTS["Plan.md"], 0, 1)
+        draft.close()
 
 
 def test_a_page_that_a_writer_changes_while_its_line_is_checked_stays_the_drafts(
