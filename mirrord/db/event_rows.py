@@ -123,44 +123,67 @@ _OF_THIS_MIRROR = """
 _BY_FILE = f"""
 (coalesce(c.updated_by, now.actor) = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
  OR coalesce(c.updated_by, now.actor) ->> 'channel' = 'file')"""
-# A version is complete when it is placed and rendered, or when there is a later one.
+# A version is complete when it is placed and rendered, or when there is a later one. The first of many notes are found
+# in the order of an index, and each LATERAL with a LIMIT reads one row by its key: joined freely, Postgres read every
+# page and version of the tenant for each batch.
 _PAGES = f"""
-SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, coalesce(c.updated_by, now.actor),
-       coalesce(c.updated_at, now.created_at),
+WITH due AS MATERIALIZED (
+    SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, o.noted_at, {_BY_FILE} AS is_by_file,
+           coalesce(c.updated_by, now.actor) AS actor, coalesce(c.updated_at, now.created_at) AS changed_at, p.index
+      FROM mirrord.event_outbox AS o
+     CROSS JOIN LATERAL (
+         SELECT p.version, p.ahead, p.name_key, p.deleted_at, p.index FROM mirrord.page AS p
+          WHERE p.tenant_id = %(tenant)s AND p.id = o.entry_id LIMIT 1) AS p
+     CROSS JOIN LATERAL (
+         SELECT r.actor, r.created_at FROM mirrord.page_revision AS r
+          WHERE r.tenant_id = %(tenant)s AND r.page_id = o.entry_id AND r.version = o.version LIMIT 1) AS now
+      LEFT JOIN LATERAL (
+         SELECT c.updated_by, c.updated_at FROM mirrord.page AS c
+          WHERE c.tenant_id = %(tenant)s AND c.id = o.child LIMIT 1) AS c ON true
+     WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
+       AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
+     ORDER BY o.noted_at, o.entry_id, o.version, o.child LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED)
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, o.is_by_file, o.actor, o.changed_at,
        was.version IS NOT NULL, was.parent_id, was.name, was.deleted, was.frontmatter, was.digest,
-       was.markdown IS NOT NULL, p.index, CASE WHEN was.frontmatter IS NULL THEN was.markdown END,
-       now.parent_id, now.name, now.deleted, now.frontmatter, now.digest, now.markdown IS NOT NULL, p.index,
+       was.markdown IS NOT NULL, o.index, CASE WHEN was.frontmatter IS NULL THEN was.markdown END,
+       now.parent_id, now.name, now.deleted, now.frontmatter, now.digest, now.markdown IS NOT NULL, o.index,
        CASE WHEN now.frontmatter IS NULL THEN now.markdown END,
        CASE WHEN now.deleted THEN (
            SELECT count(*) FROM mirrord.record AS r, jsonb_object_keys(r.data)
             WHERE r.tenant_id = %(tenant)s AND r.kind = 'segment' AND r.key = o.entry_id::text) ELSE 0 END
-  FROM mirrord.event_outbox AS o
-  JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = o.entry_id
+  FROM due AS o
   JOIN mirrord.page_revision AS now
     ON now.tenant_id = %(tenant)s AND now.page_id = o.entry_id AND now.version = o.version
   LEFT JOIN LATERAL (
       SELECT r.* FROM mirrord.page_revision AS r
        WHERE r.tenant_id = %(tenant)s AND r.page_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
-  LEFT JOIN mirrord.page AS c ON c.tenant_id = %(tenant)s AND c.id = o.child
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
-   AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
- ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
+ ORDER BY o.noted_at, o.entry_id, o.version, o.child"""
 _RECORDS = f"""
-SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, now.actor, now.created_at,
+WITH due AS MATERIALIZED (
+    SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, o.noted_at, {_BY_FILE} AS is_by_file,
+           now.actor, now.created_at
+      FROM mirrord.event_outbox AS o
+     CROSS JOIN LATERAL (
+         SELECT p.version, p.ahead FROM mirrord.record AS p
+          WHERE p.tenant_id = %(tenant)s AND p.id = o.entry_id LIMIT 1) AS p
+     CROSS JOIN LATERAL (
+         SELECT r.actor, r.created_at FROM mirrord.record_revision AS r
+          WHERE r.tenant_id = %(tenant)s AND r.record_id = o.entry_id AND r.version = o.version LIMIT 1) AS now
+     WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
+       AND (p.version > o.version OR p.ahead = '{{}}')
+     ORDER BY o.noted_at, o.entry_id, o.version, o.child LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED)
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, o.is_by_file, o.actor, o.created_at,
        was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
        now.kind, now.key, now.deleted, now.data, now.digest
-  FROM mirrord.event_outbox AS o
-  JOIN mirrord.record AS p ON p.tenant_id = %(tenant)s AND p.id = o.entry_id
+  FROM due AS o
   JOIN mirrord.record_revision AS now
     ON now.tenant_id = %(tenant)s AND now.record_id = o.entry_id AND now.version = o.version
   LEFT JOIN LATERAL (
       SELECT r.* FROM mirrord.record_revision AS r
        WHERE r.tenant_id = %(tenant)s AND r.record_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
- WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
-   AND (p.version > o.version OR p.ahead = '{{}}')
- ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
+ ORDER BY o.noted_at, o.entry_id, o.version, o.child"""
 _RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")
 _ABOVE = """
 WITH RECURSIVE above AS (

@@ -12,8 +12,10 @@ CREATE TABLE mirrord.event_outbox (
     mirror_id  uuid,                -- the mirror whose file changed; NULL: the change was made in Postgres
     was_folder boolean NOT NULL,
     is_folder  boolean NOT NULL,
+    noted_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, entry_id, version, child)
 );
+CREATE INDEX event_outbox_in_order ON mirrord.event_outbox (tenant_id, kind, noted_at, entry_id, version, child);
 
 -- Events of commands whose change has not arrived yet: the event of a file and its row arrive independently.
 CREATE TABLE mirrord.event_claim (
