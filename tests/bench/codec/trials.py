@@ -203,9 +203,16 @@ def _is_other(source: str, page: Outline, meaning: str) -> bool:
 
 
 def _is_noted_twice(page: Outline) -> bool:
-    """Whether a footnote is defined twice: of the page the judge shows the first only, of the pieces each."""
-    labels = [str(node["attrs"]["label"]).casefold() for node in read_nodes(page) if node["type"] == "footnoteDef"]
+    """Whether a footnote is defined twice, at any depth: of the page the judge shows the first, of the pieces each."""
+    labels = [str(node["attrs"]["label"]).casefold() for node in _nodes_of(read_nodes(page), "footnoteDef")]
     return len(set(labels)) < len(labels)
+
+
+def _nodes_of(nodes: Sequence[Node], kind: str) -> Iterator[Node]:
+    for node in nodes:
+        if node["type"] == kind:
+            yield node
+        yield from _nodes_of(node.get("content", ()), kind)
 
 
 def _notes(page: Outline) -> list[str]:
