@@ -92,11 +92,19 @@ async def arrive(tour: Tour) -> None:
     await tour.dress(DESK)
 
 
+def is_found(tour: Tour) -> bool:
+    """Whether a search for its word finds the landmark: the pages of an import are indexed after it."""
+    landmark = tour.mirrord.page(tour.landmark)
+    rows = tour.mirrord.app.execute("SELECT page_id FROM mirrord.search(%s, 100, 0)", (tour.word,)).fetchall()
+    return landmark is not None and (landmark.id,) in rows
+
+
 async def find(tour: Tour) -> None:
     page = tour.person.page
     await page.keyboard.press("Control+p")
     await expect(page.get_by_role("option").first).to_be_visible(timeout=PATIENCE)
     await tour.shoot("switcher")
+    eventually(lambda: is_found(tour), "the word in the index", IMPORT_SECONDS)
     await page.keyboard.type(tour.word)
     await expect(page.get_by_role("option").first).to_contain_text(tour.word, ignore_case=True, timeout=PATIENCE)
     await tour.shoot("switcher-with-letters")

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.database import Connection
 from mirrord.domain.entry import TenantId, parse_id
 from mirrord.domain.event import Event, EventType
+from mirrord.domain.review import title_without_words
 
 CHANGE_SET = "change_set"  # in the data of events
 _ENTRY_TABLES = ("page", "attachment", "record")
@@ -49,14 +50,10 @@ def _values(tenant: TenantId, event: Event) -> tuple[object, ...] | None:
     actor = Jsonb({"kind": event.actor.kind, "name": event.actor.name})
     if event.type == EventType.CHANGES_APPLIED:
         title, message = _text_or_none(event.data.get("title")), _text_or_none(event.data.get("message"))
-        title = title or _title_of(event.actor.name, event.occurred_at)
+        title = title or title_without_words(None, event.actor.name, event.occurred_at)
         return tenant, key, "draft", title, message, actor, client, event.occurred_at, event.occurred_at
-    title = _title_of(client or event.actor.name, event.occurred_at)
+    title = title_without_words(client, event.actor.name, event.occurred_at)
     return tenant, key, "connection", title, None, actor, client, event.occurred_at, None
-
-
-def _title_of(author: str, moment: datetime) -> str:
-    return f"{author}, {moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _text_or_none(value: object) -> str | None:

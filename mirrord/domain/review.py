@@ -1,10 +1,21 @@
-"""Reviews: what a person sees of a change set that waits, and the choice of what is accepted."""
+"""Reviews: what a person sees of a change set that waits, its title, and the choice of what is accepted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 
 MAX_SHOWN_CHARACTERS = 4_000_000  # of all texts of one change set; longer ones are accepted or rejected unseen
+# What MCP libraries call a client that has no name, and mirrord an agent without one.
+_EMPTY_NAMES = {"", "agent", "client", "local", "mcp", "mcp-client"}
+
+
+def title_without_words(client: str | None, actor_name: str, moment: datetime) -> str:
+    """The title of a change set that its agent gave none: its program, else the name of its token, and the time."""
+    names = ((name or "").strip() for name in (client, actor_name))
+    name = next((name for name in names if name.lower() not in _EMPTY_NAMES), "Agent")
+    local = moment.astimezone()
+    return f"{name}, {local.day} {local:%B %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ MAX_SNIPPET_CHARACTERS = 220  # of the sentence in a snippet
 MAX_SNIPPET_SOURCE_CHARACTERS = 100_000  # of a page that is looked through for a snippet
 _MAX_MATCHES = 100  # of one term that count
 _LEAD_CHARACTERS = 60  # before the first match in a long sentence
+_MIN_BEGINNING_CHARACTERS = 60  # of a page without a match, whose first line may be a number
 
 Stretch: TypeAlias = tuple[str, bool]  # a part of a text, and whether it is one of the words
 
@@ -27,7 +28,8 @@ _CUT = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
 _VOICE_MARKS = "\u3099\u309a"  # of kana, which are other letters with them
 _ALONE = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
-_END_OF_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])|\n+")
+_FULL_STOP = r"(?<=\.)(?<!\d\.)(?<!\b\w\.)"  # none behind a digit or a single letter: `3. May`, `J. Austen`, `e.g. `
+_END_OF_SENTENCE = re.compile(rf"(?:(?<=[!?…])|{_FULL_STOP})[\"')\]”’»]*\s+|(?<=[。！？])|\n+")
 
 _MARKUP = [
     (re.compile(r"^[ \t]*(?:```|~~~|\|?[ \t]*:?-{2,}).*$", re.MULTILINE), ""),  # fences, rules, heads of tables
@@ -54,14 +56,20 @@ def snippet_of(markdown: str, terms: Sequence[str]) -> list[Stretch]:
     terms: words of which the beginning is enough, and phrases.
     """
     text = read_text(PageText(markdown[:MAX_SNIPPET_SOURCE_CHARACTERS]).body)
-    places = find_terms(text, terms)
+    if not (places := find_terms(text, terms)):
+        return _cut_around(text, 0, _end_of_beginning(text), [])
     starts = [0, *(match.end() for match in _END_OF_SENTENCE.finditer(text))]
     terms_by_sentence: dict[int, set[int]] = {}
     for start, _, term in places:
         terms_by_sentence.setdefault(bisect_right(starts, start) - 1, set()).add(term)
-    best = max(terms_by_sentence, key=lambda at: (len(terms_by_sentence[at]), -at), default=0)
+    best = max(terms_by_sentence, key=lambda at: (len(terms_by_sentence[at]), -at))
     begin, end = starts[best], starts[best + 1] if best + 1 < len(starts) else len(text)
     return _cut_around(text, begin, end, [(start, stop) for start, stop, _ in places if begin <= start and stop <= end])
+
+
+def _end_of_beginning(text: str) -> int:
+    ends = (match.end() for match in _END_OF_SENTENCE.finditer(text))
+    return next((end for end in ends if end >= _MIN_BEGINNING_CHARACTERS), len(text))
 
 
 def mark_terms(text: str, terms: Sequence[str]) -> list[Stretch]:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.entry import Actor, digest_of
+from mirrord.domain.review import title_without_words
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import WriteRules
@@ -123,7 +124,7 @@ class Caller:
 
         connection = current_connection()
         assert connection is not None
-        title = f"{current_client() or self.session.actor.name}, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
+        title = title_without_words(current_client(), self.session.actor.name, datetime.now(UTC))
         begin_changes(self.session, connection, title)
         return self.work_session()
 

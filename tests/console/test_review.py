@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from mcp_types import Implementation
 from playwright.async_api import Browser, expect
 
 from tests.console.conftest import Console
@@ -15,6 +16,7 @@ from tests.support.harness import Awaited, eventually
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 UNDO_SECONDS = 60.0  # seconds; an undo waits up to ten for changes under way, and longer on a busy machine
+NAMELESS = Implementation(name="mcp", version="1")  # as an MCP library calls a client without a name
 TEXT = "# Garden\n\nfirst\n\nsecond\n\n- [ ] water\n- [x] dig\n"
 
 
@@ -22,6 +24,12 @@ TEXT = "# Garden\n\nfirst\n\nsecond\n\n- [ ] water\n- [x] dig\n"
 def reviewed_token(console: Console) -> str:
     """A token of an agent whose changes a person reviews; commands run outside the loop of a test."""
     return console.mirrord.create_token("gardener", "--review")
+
+
+@pytest.fixture(scope="module")
+def acting_token(console: Console) -> str:
+    """A token of an agent whose changes apply at once."""
+    return console.mirrord.create_token("seed keeper")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +43,12 @@ def operator_link(console: Console) -> str:
 @pytest.fixture(scope="module")
 def second_link(console: Console) -> str:
     """Another link: each works once."""
+    return console.mirrord.run("console", "link").stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def third_link(console: Console) -> str:
+    """Another link."""
     return console.mirrord.run("console", "link").stdout.strip()
 
 
@@ -164,3 +178,18 @@ async def test_a_guest_sees_what_is_proposed_and_a_person_edits_it_before_accept
     assert [*guest.errors, *person.errors] == []
     for visiting in (guest, person):
         await visiting.context.close()
+
+
+async def test_changes_of_an_agent_without_a_title_are_named_after_its_token(
+    console: Console, browser: Browser, acting_token: str, third_link: str
+) -> None:
+    environment = {"MIRRORD_TOKEN": acting_token}
+    async with on_stdio(process(console.mirrord.mirror, environment), client_info=NAMELESS) as agent:
+        await agent.call("create_page", title="Seeds", content="many\n")
+    eventually(lambda: console.mirrord.page("Seeds.md"), "the page's row")
+    person = await visitor(console, browser, third_link)
+
+    title = person.page.get_by_role("heading", name=re.compile(r"^seed keeper, \d{1,2} [A-Z][a-z]+ \d\d:\d\d$"))
+    await expect(title).to_have_count(1, timeout=PATIENCE)
+    assert person.errors == []
+    await person.context.close()
