@@ -6,7 +6,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ from tests.unit.commands.test_change_laws import draft_in, pages, session_in
 TEXTS = {path: f"# {path}\n\nend\n" for path in ("Inbox.md", "Plan.md", "Folder/Page.md")}
 NEW_PATH, NEW_TEXT = "Folder/New.md", "# New\n\nend\n"
 CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink", "rmdir")
-STEPS = st.lists(st.sampled_from([*TEXTS, NEW_PATH]), min_size=1, max_size=6)  # pages that are edited, or made
+CONTINUED = ""  # in place of a page: the draft is left and continued
+STEPS = st.lists(st.sampled_from([*TEXTS, NEW_PATH, CONTINUED]), min_size=1, max_size=6)  # pages edited, or made
 
 
 def edited(text: str, *numbers: int) -> str:
@@ -151,7 +152,7 @@ def _counted(disk: Disk, name: str, real: Callable[..., object]) -> Callable[...
     return call
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(STEPS, st.integers(0, 90), st.integers(0, 1 << 32))
 def test_a_power_cut_leaves_all_that_was_answered_and_of_the_last_step_all_or_nothing(
     steps: list[str], calls: int, seed: int
@@ -182,13 +183,19 @@ def _play(
 ) -> tuple[dict[str, str], dict[str, str], str]:
     """Do *steps* in a draft until the power is cut; what was answered, what might be there too, and the draft's id."""
     answered, possible = dict(TEXTS), dict(TEXTS)
-    with session_in(root) as session, draft_in(session) as draft:
+    with session_in(root) as session, ExitStack() as opened:
+        draft = opened.enter_context(draft_in(session))
         with session.writing():  # what a start makes is there before
             pass
         disk.sync_all()
         try:
             with cut_after(disk):
                 for number, path in enumerate(steps):
+                    if path == CONTINUED:
+                        opened.close()
+                        draft = _continued(session, draft.facts.id)
+                        opened.callback(draft.close)
+                        continue
                     possible = {**answered, path: edited(answered[path], number) if path in answered else NEW_TEXT}
                     if path in answered:
                         _edit(draft, path, number)
