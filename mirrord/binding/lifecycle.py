@@ -1,5 +1,6 @@
 """Adding, resuming and dropping a binding, with the rights of an operator. Each is one transaction."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -10,17 +11,20 @@ from mirrord.binding.app_checks import fingerprint_of, load_tables
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mappings.mapping import Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
-from mirrord.binding.statements.bound_sql import removal_statements
+from mirrord.binding.statements.bound_sql import lock_statement, removal_statements, watched_tables
 from mirrord.binding.statements.write_statements import all_installation, all_renewal
 from mirrord.db.bindings import app_catalogue, binding_rows, former_entries
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.bound_pages import acting_as
 from mirrord.db.database import DAEMON_ROLE, Connection, set_tenant
+from mirrord.db.transactions import LOCK_TIMEOUT_MS
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Locked, Refused, UserError
 
 COMPARE_SECONDS = 600  # seconds between two comparisons of all rows, beside triggers
-LOCK_SECONDS = 3  # seconds to wait for the app's tables: writes of the app wait behind this
+LOCK_SECONDS = 3  # seconds to wait for rows of mirrord
+LOCK_TRIES = 5  # of LOCK_TIMEOUT_MS each, to lock the app's tables: writes of the app wait behind each
+LOCK_PAUSE_SECONDS = 0.2  # seconds between these, in which writes of the app that waited go on
 
 
 @asynccontextmanager
@@ -54,6 +58,7 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
         async with acting_as(connection, DAEMON_ROLE):
             await _refuse_second(connection, mapping, value, tenant)
         await connection.execute("RESET ROLE")
+        await _lock_app_tables(connection, mapping, "SHARE ROW EXCLUSIVE")
         has_queue = await app_catalogue.has_queue(connection)
         await _execute_all(connection, all_installation(tenant, mapping, tables, has_queue=has_queue))
         row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
@@ -103,6 +108,10 @@ async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss
     mapping = parse_mapping(binding.mapping)
     tables = await load_tables(connection, mapping)
     async with _changing_app_tables(connection, binding.tenant):
+        async with acting_as(connection, DAEMON_ROLE):
+            await binding_rows.hold_binding(connection, binding)
+        await connection.execute("RESET ROLE")
+        await _lock_app_tables(connection, mapping, "ACCESS EXCLUSIVE")
         has_queue = await app_catalogue.has_queue(connection)
         await _execute_all(connection, all_renewal(binding.tenant, mapping, tables, has_queue=has_queue))
         async with acting_as(connection, DAEMON_ROLE):
@@ -114,12 +123,36 @@ async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     """Remove everything that *binding* added to the database; its pages stay as they are."""
     async with _changing_app_tables(connection, binding.tenant):
         async with acting_as(connection, DAEMON_ROLE):
-            table = str(parse_mapping(binding.mapping).page.table)
-            await former_entries.keep_entries(connection, binding.tenant, binding.id, table)
+            mapping = parse_mapping(binding.mapping)
+            await former_entries.keep_entries(connection, binding.tenant, binding.id, str(mapping.page.table))
             await binding_rows.delete_binding(connection, binding.tenant, binding.id)
             is_last = not await binding_rows.list_mappings(connection)
         await connection.execute("RESET ROLE")
+        await _lock_app_tables(connection, mapping, "ACCESS EXCLUSIVE")
         await _execute_all(connection, removal_statements(binding.id, is_last=is_last))
+
+
+async def _lock_app_tables(connection: Connection, mapping: Mapping, mode: str) -> None:
+    """
+    Lock all tables that get triggers, or lose them, before anything is done to one.
+
+    A transaction of the app may write them in another order. While each waits for the other Postgres ends one of them,
+    after a second, so each try is shorter; the statements that follow wait no longer than one.
+    """
+    await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_MS}ms'".encode())
+    watched = watched_tables(mapping) if mapping.watch is not Watch.POLL else []
+    tables = await app_catalogue.existing_tables(connection, [(table.schema, table.name) for table, *_ in watched])
+    if not tables:
+        return
+    for tries_left in reversed(range(LOCK_TRIES)):
+        try:
+            async with connection.transaction():
+                await connection.execute(lock_statement(tables, mode).encode())
+            return
+        except psycopg.errors.LockNotAvailable:
+            if not tries_left:
+                raise
+        await asyncio.sleep(LOCK_PAUSE_SECONDS)
 
 
 async def _execute_all(connection: Connection, statements: Sequence[str]) -> None:

@@ -509,7 +509,7 @@ def test_a_comparison_begins_again_where_a_running_binding_is_resumed(world: Bou
     eventually(lambda: value(world.admin, bound_rows), "the comparison has begun", pause=0.01)
     waiting = (
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-        "AND starts_with(query, 'UPDATE mirrord.binding SET state')"
+        "AND starts_with(query, 'SELECT FROM mirrord.binding WHERE')"
     )
     with psycopg.connect(world.admin.info.dsn, password=world.admin.info.password) as between:
         between.execute("SELECT FROM mirrord.binding FOR UPDATE")  # no pass runs meanwhile

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -162,6 +163,28 @@ def test_a_database_that_holds_the_tables_is_left_alone(world: BoundWorld) -> No
         world.app.create("Held")
         assert "The app holds its tables" in world.bind("add", str(world.mapping), code=3)
     world.bind("add", str(world.mapping))
+
+
+@pytest.mark.parametrize("command", ["add", "resume", "drop"])
+def test_no_transaction_of_the_app_fails_as_a_binding_comes_or_goes(world: BoundWorld, command: str) -> None:
+    page = world.app.create("Page", "Text.")
+    if command != "add":
+        world.bind("add", str(world.mapping))
+    subject = str(world.mapping) if command == "add" else "kb"
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'kb.blocks'::regclass"
+    world.app.connection.execute("BEGIN")
+    world.app.save(page, "Saved.")
+
+    def change_title() -> None:
+        eventually(lambda: value(world.admin, waits), "the command waits for the table of bodies", pause=0.01)
+        world.app.change(page, title="Saved, too")  # in a table that the command may have locked by now
+        world.app.connection.execute("COMMIT")
+
+    with ThreadPoolExecutor(1) as changes:
+        ending = changes.submit(change_title)
+        world.bind(command, subject)
+        ending.result()
+    assert world.app.page(page)["title"] == "Saved, too"
 
 
 def test_one_mapping_serves_several_tenants(world: BoundWorld) -> None:

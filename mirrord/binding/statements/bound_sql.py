@@ -1,6 +1,7 @@
 """The SQL of a binding as text: the triggers, the role and its grants."""
 
 from collections.abc import Mapping as ByKey
+from collections.abc import Sequence
 from uuid import UUID
 
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
@@ -102,6 +103,11 @@ def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
     if mapping.space is not None:
         watched.append((mapping.space.table, SPACE_PART, mapping.space.id))
     return watched
+
+
+def lock_statement(tables: Sequence[tuple[str, str]], mode: str) -> str:
+    """The statement that locks *tables*, each a schema and a name, until the end of the transaction."""
+    return f"LOCK TABLE {', '.join(quote_table(TableName(*table)) for table in tables)} IN {mode} MODE"
 
 
 def removal_statements(binding: UUID, *, is_last: bool) -> list[str]:

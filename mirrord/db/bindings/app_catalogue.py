@@ -56,6 +56,12 @@ SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
   JOIN pg_namespace AS n ON n.nspname = schema_name
   JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = table_name
   JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped"""
+_EXISTING = """
+SELECT sought.schema_name, sought.table_name
+  FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS sought (schema_name, table_name, number)
+  JOIN pg_namespace AS n ON n.nspname = sought.schema_name
+  JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = sought.table_name AND c.relkind IN ('r', 'p')
+ ORDER BY sought.number"""
 _UNIQUE = """
 SELECT a.attname FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
  WHERE i.indrelid = %s AND i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AND i.indisvalid"""
@@ -81,6 +87,12 @@ async def load_types(
     """The types of those *columns* (schema, table, column) that exist."""
     values = [[column[part] for column in columns] for part in range(3)]
     return await (await connection.execute(_TYPES, values)).fetchall()
+
+
+async def existing_tables(connection: Connection, tables: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of *tables*, each a schema and a name, that exist, in their order."""
+    values = [[table[part] for table in tables] for part in range(2)]
+    return await (await connection.execute(_EXISTING, values)).fetchall()
 
 
 async def has_queue(connection: Connection) -> bool:

@@ -154,6 +154,13 @@ async def pause_binding(connection: Connection, tenant: TenantId, binding: UUID)
     await set_state(connection, tenant, binding, "paused")
 
 
+async def hold_binding(connection: Connection, binding: BindingRow) -> None:
+    """Lock the row of a binding, after the pass that has it: no other pass begins until the transaction ends."""
+    await connection.execute(
+        "SELECT FROM mirrord.binding WHERE tenant_id = %s AND id = %s FOR UPDATE", (binding.tenant, binding.id)
+    )
+
+
 async def resume_binding(
     connection: Connection, binding: BindingRow, fingerprint: Mapping[str, Any], *, is_loss_meant: bool
 ) -> None:
