@@ -140,3 +140,20 @@ def test_a_row_with_the_id_of_its_page_from_a_file_is_no_problem(world: BoundWor
     world.await_rest()
     assert world.status()["problems"] == []
     assert world.app.page(above)["deleted_at"] is None
+
+
+def test_a_binding_with_many_rows_is_dropped_again_at_once(world: BoundWorld) -> None:
+    """Postgres has not counted the rows yet; each one of before was compared with all others, for minutes."""
+    entries = (
+        "INSERT INTO mirrord.binding_entry "
+        "(tenant_id, binding_id, external_id, entry_id, version, digest, external_version) "
+        "SELECT tenant_id, id, %s || n, gen_random_uuid(), 1, '', '' "
+        "FROM mirrord.binding, generate_series(1, 20000) AS n"
+    )
+    for prefix in ("a", "b", "b"):
+        world.bind("add", str(world.mapping))
+        world.admin.execute("SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant")
+        world.admin.execute(entries, [prefix])
+        world.bind("drop", "kb")
+    former_rows = "SELECT count(*), count(DISTINCT external_id) FROM mirrord.former_binding_entry"
+    assert world.admin.execute(former_rows).fetchall() == [(20_000, 20_000)]  # the others had no pages

@@ -7,13 +7,20 @@ from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
 from mirrord.db.database import Connection
 from mirrord.domain.entry import TenantId
 
-_FORGET = """
+# One statement per kind of key: with OR, each former entry would be compared with all entries; so it would in a nested
+# loop, which Postgres takes for cheap before it has counted the rows.
+_WITHOUT_LOOPS, _WITH_LOOPS = b"SET LOCAL enable_nestloop = off", b"SET LOCAL enable_nestloop TO DEFAULT"
+_OF_BINDING = "f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s"
+_FORGET = tuple(
+    f"""
+DELETE FROM mirrord.former_binding_entry AS f USING mirrord.binding_entry AS e
+ WHERE {_OF_BINDING} AND e.tenant_id = %(tenant)s AND e.binding_id = %(binding)s AND e.{key} = f.{key}""".encode()
+    for key in ("external_id", "entry_id")
+)
+_FORGET_LOST = f"""
 DELETE FROM mirrord.former_binding_entry AS f
- WHERE f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s
-   AND (EXISTS (SELECT FROM mirrord.binding_entry AS e
-                 WHERE (e.tenant_id, e.binding_id) = (f.tenant_id, f.binding_id)
-                   AND (e.external_id = f.external_id OR e.entry_id = f.entry_id))
-        OR NOT EXISTS (SELECT FROM mirrord.page AS p WHERE (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)))"""
+ WHERE {_OF_BINDING} AND NOT EXISTS (SELECT FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s AND p.id = f.entry_id)
+""".encode()
 _KEEP = """
 INSERT INTO mirrord.former_binding_entry (tenant_id, binding_id, external_id, entry_id, version, page_table)
 SELECT tenant_id, binding_id, external_id, entry_id, version, %(page_table)s FROM mirrord.binding_entry
@@ -35,7 +42,8 @@ RETURNING external_id, entry_id, version, digest, external_version"""
 async def keep_entries(connection: Connection, tenant: TenantId, binding: UUID, page_table: str) -> None:
     """Keep what *binding* agreed on, which is about to be deleted. page_table: of the app."""
     values = {"tenant": tenant, "binding": binding, "page_table": page_table}
-    await connection.execute(_FORGET, values)
+    for statement in (_WITHOUT_LOOPS, *_FORGET, _FORGET_LOST, _WITH_LOOPS):
+        await connection.execute(statement, values)
     await connection.execute(_KEEP, values)
 
 
