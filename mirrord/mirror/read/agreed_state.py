@@ -145,11 +145,20 @@ class WrittenFiles:
         """
         The entries of *files* by path; empty if these are too many to read them all.
 
-        digests: of files that the caller has read.
+        digests: of files that the caller has read. A file that a draft left alone has no bytes of the draft.
         """
-        if not 0 < len(files) <= MAX_READ_FILES or not (entries := self._entries.of_tree(self._tree)):
+        if not 0 < len(files) <= MAX_READ_FILES:
             return {}
-        digest_by_path = {path: digests.get(path) or self._digest(path, stat) for path, stat in files.items()}
+        lower_entries, own_entries = self._entries.of_layers(self._tree)
+        entries, lower = lower_entries | own_entries, self._tree.lower
+        if not entries:
+            return {}
+        possible = {
+            path: stat
+            for path, stat in files.items()
+            if lower_entries or lower is None or self._tree.layer_of(path) is not lower
+        }
+        digest_by_path = {path: digests.get(path) or self._digest(path, stat) for path, stat in possible.items()}
         return {path: entries[digest] for path, digest in digest_by_path.items() if digest in entries}
 
     def _digest(self, path: str, stat: Stat) -> Digest | None:

@@ -81,13 +81,21 @@ class WrittenEntries:
 
     def of_tree(self, tree: Tree) -> dict[Digest, EntryId]:
         """The entries of *tree*, by digest, and those of the tree that it, a draft, is laid over."""
-        entries: dict[Digest, EntryId] = {}
+        lower_entries, entries = self.of_layers(tree)
+        return lower_entries | entries
+
+    def of_layers(self, tree: Tree) -> tuple[dict[Digest, EntryId], dict[Digest, EntryId]]:
+        """The entries of the tree that *tree*, a draft, is laid over, none if it is no draft; and its own."""
         current: dict[Stat, object] = {}
-        for layer in (tree,) if tree.lower is None else (tree.lower, tree):
-            for writer in self._look(layer, JOURNALS_PATH, _list_directories, current) or ():
-                path = f"{JOURNALS_PATH}/{writer}"
-                entries |= self._look(layer, path, _entries_of_journal, current) or {}
+        lower_entries = self._of_layer(tree.lower, current) if tree.lower is not None else {}
+        entries = self._of_layer(tree, current)
         self._by_directory = current
+        return lower_entries, entries
+
+    def _of_layer(self, layer: Tree, current: dict[Stat, object]) -> dict[Digest, EntryId]:
+        entries: dict[Digest, EntryId] = {}
+        for writer in self._look(layer, JOURNALS_PATH, _list_directories, current) or ():
+            entries |= self._look(layer, f"{JOURNALS_PATH}/{writer}", _entries_of_journal, current) or {}
         return entries
 
     def _look(self, tree: Tree, path: str, read: Callable[[int], T], current: dict[Stat, object]) -> T | None:
