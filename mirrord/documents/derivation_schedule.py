@@ -212,7 +212,7 @@ class DerivationLoop:
 
     async def _update_links(self, stop: asyncio.Event, *, many: bool = False) -> bool:
         """
-        Resolve links and place segments if it is time; return whether it was.
+        Resolve links, place segments and index words if it is time; return whether nothing of it is left.
 
         many: many documents are being derived, and each would make its page due once more.
         """
@@ -234,10 +234,19 @@ class DerivationLoop:
         engine = self._engine
         while not stop.is_set():
             count = await follow_batch(engine.sides, engine.handshake, self._note_batch)
-            if count < FEED_BATCH_ENTRIES and not self._is_indexing:
+            if count >= FEED_BATCH_ENTRIES:
+                continue
+            if not self._is_indexing:
                 self._has_locked_words = self._unindexed_pages > 0
                 break
+            if self._has_edits_since(now):
+                return False
         return True
+
+    def _has_edits_since(self, since: float) -> bool:
+        """Whether edits wait or came after the monotonic time *since*; words of many pages let them go first."""
+        parts = self._engine.parts
+        return parts.last_done_at > since or parts.queue.is_ready or len(parts.intake) > 0
 
     async def _rewrite_pages(self) -> None:
         """Write targets of links into the pages that can get them now; their news come back through the feed."""

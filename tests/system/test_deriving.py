@@ -17,6 +17,7 @@ from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.dialect import Dialect
 from mirrord.errors import Fenced
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
+from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.mirrors import Mirror
@@ -242,6 +243,28 @@ async def test_the_words_of_many_texts_are_indexed_after_all_documents(
     while value(admin, f"{DUE} WHERE tenant_id = %s", tenant):
         await follow_batch(mirror.opened.sides)
     assert value(mirror.app, "SELECT count(*) FROM mirrord.search('zebrafish')") == 3
+
+
+async def test_the_words_of_many_pages_let_edits_go_first_and_are_indexed_in_the_end(
+    mirror: Mirror, deriver: Deriver, connect: Callable[[str], Connection], admin_dsn: str
+) -> None:
+    """While edits keep coming, a batch of words has to wait for as long as deferred work waits."""
+    mirror.app.execute(
+        "INSERT INTO mirrord.page (kind, name) SELECT 'folder', 'Zebrafish ' || n FROM generate_series(1, 101) AS n"
+    )
+    admin, stop = connect(admin_dsn), asyncio.Event()
+    mirror.engine.parts.last_done_at = time.monotonic() + 3600.0  # as if every moment had an edit
+    mirror.engine.rows_changed.set()
+
+    began = time.monotonic()
+    running = asyncio.create_task(DerivationLoop(mirror.engine, deriver, asyncio.Event()).run(stop))
+    await asyncio.to_thread(eventually, lambda: not value(admin, DUE), "two batches are indexed", 120)
+    seconds = time.monotonic() - began
+    stop.set()
+    await asyncio.wait_for(running, 30)
+
+    assert value(mirror.app, "SELECT count(*) FROM mirrord.search('zebrafish')") > 0
+    assert seconds >= 2 * MAX_DELAY_SECONDS
 
 
 def test_a_page_that_an_app_holds_and_does_not_change_is_indexed_when_the_app_lets_go(
