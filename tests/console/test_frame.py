@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from playwright.async_api import Position, Route, expect
+from playwright.async_api import Position, Request, Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, entry, ready, row_of
@@ -186,28 +186,32 @@ async def test_what_is_typed_after_a_page_is_created_is_its_text(console: Consol
     eventually(lambda: file.exists() and "first words" in file.read_text(encoding="utf-8"), "the words in the file")
 
 
-async def test_the_row_of_a_page_is_marked_where_the_list_of_its_folder_comes_late(
+async def test_the_row_of_a_page_is_shown_although_the_sidebar_is_drawn_again_meanwhile(
     console: Console, person: NewPerson
 ) -> None:
     save(console.mirrord.file("Redrawn/Inside.md"), "words\n")
-    row_of(console.mirrord, "Redrawn/Inside.md")
+    page = row_of(console.mirrord, "Redrawn/Inside.md")
     reader = await person()
-    is_asked, is_redrawn = asyncio.Event(), asyncio.Event()
+    delayed: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
+    is_redrawn = asyncio.Event()
 
     async def hold(route: Route) -> None:
-        if "parent=" in route.request.url and not is_asked.is_set():
-            is_asked.set()
+        if f"parent={page.parent_id}" in route.request.url and not delayed.done():
+            delayed.set_result(route.request)
             await is_redrawn.wait()
         await route.continue_()
 
     await reader.page.route("**/api/tree?*", hold)
     await reader.open("Redrawn/Inside.md")
-    await asyncio.wait_for(is_asked.wait(), PATIENCE / 1000)
+    request = await asyncio.wait_for(delayed, PATIENCE / 1000)
     await reader.page.evaluate("document.querySelector('#tree li').dataset.old = 'yes'")
     await reader.page.evaluate("window.dispatchEvent(new CustomEvent('live:tree'))")
     await expect(reader.page.locator("#tree li[data-old]")).to_have_count(0, timeout=PATIENCE)
-    is_redrawn.set()
+    async with reader.page.expect_event("requestfinished", lambda each: each == request, timeout=PATIENCE):
+        is_redrawn.set()
+    await reader.page.evaluate("fetch(location.href).then(answer => answer.text())")  # which comes after that answer
 
+    await expect(reader.page.locator("#told")).to_be_empty()
     await expect(entry(reader, "Inside").get_by_role("link")).to_have_attribute(
         "aria-current", "page", timeout=PATIENCE
     )
