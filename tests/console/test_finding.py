@@ -15,7 +15,7 @@ from tests.support.rows import Connection
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGES = {
-    "Finding/Soups/Red soup.md": "# Red soup\n\nFirst boil it. Then add **red lentils**, 0. 5 turnip, e.g. raw. Go.\n",
+    "Finding/Soups/Red soup.md": "# Red soup\n\nFirst boil water. Then add **red lentils** and 0. 5 turnip. Go.\n",
     "Finding/Galettes bretonnes.md": "---\ntags: [pan/buckwheat]\n---\nFlour, water and crêpes of a turnip.\n",
     "Finding/Red herring.md": "No lentils that are red, but turnip.\n",
 }
@@ -56,7 +56,7 @@ async def test_a_search_shows_the_best_sentence_and_marks_the_words(reader: Pers
     await expect(reader.page.locator(".summary")).to_have_text("2 pages")
     soup = reader.page.locator(".results > li").filter(has_text="Red soup")
     await expect(soup.locator(".path")).to_have_text("Finding / Soups")
-    await expect(soup.locator(".snippet")).to_have_text("Then add red lentils, 0. 5 turnip, e.g. raw.")
+    await expect(soup.locator(".snippet")).to_have_text("Then add red lentils and 0. 5 turnip.")
     assert await soup.locator(".snippet mark").all_text_contents() == ["red", "lentils", "turnip"]
 
 
