@@ -22,11 +22,11 @@ LAST = "conclude"  # rows and files are written when it begins
 IDLE_FUNCTIONS = {  # those of each loop, which run without work
     *("Heartbeat.beat", "load_seqs", "renew_leases", "States._note_written", "notified_tenants"),
     *("load_due", "ClockWatch.is_losing"),
-    *("Root._keep_own_state", "Queue.mark"),
+    *("Root._keep_own_state", "Queue.mark", "NotedTenants.take"),
 }
 NOTICE_FUNCTIONS = {  # those of a notification: the last one of an edit may come when the next edit has begun
     *("notified_tenants", "_seq_of", "_is_readable", "Notifications._listen", "Notifications._wake_engine"),
-    *("Backoff.reset", "ClockWatch.note_notice", "Engine.notify"),
+    *("Backoff.reset", "ClockWatch.note_notice", "Engine.notify", "NotedTenants.add_pages"),
 }
 TENANT_WORK = "Database.transaction"
 PATIENCE_SECONDS = 120.0  # what an idle daemon does comes every five seconds; on a crowded machine later
