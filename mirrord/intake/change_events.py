@@ -7,7 +7,8 @@ from posixpath import normpath
 from typing import Any
 from uuid import UUID
 
-from mirrord.db.event_rows import Ancestor, ChangedPage, ChangedRecord, CommandEvent, PageVersion, RecordVersion
+from mirrord.db.change_notes import Ancestor, ChangedPage, ChangedRecord, PageVersion, RecordVersion
+from mirrord.db.event_rows import CommandEvent
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import (
     CREATION_TYPES,

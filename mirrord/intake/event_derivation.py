@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID, uuid5
 
-from mirrord.db import event_rows
+from mirrord.db import change_notes, event_rows
+from mirrord.db.change_notes import ChangedPage, ChangedRecord, ChangeNote, PageVersion
 from mirrord.db.database import Connection
-from mirrord.db.event_rows import ChangedPage, ChangedRecord, ChangeNote, CommandEvent, PageVersion
+from mirrord.db.event_rows import CommandEvent
 from mirrord.domain.entry import Actor, EntryId
 from mirrord.domain.event import Change, Claim, Event, EventType, SubjectSort, remove_claimed
 from mirrord.errors import Busy, Fenced, Refused, Unavailable
@@ -68,7 +69,7 @@ class Outbox:
                 return False
             if not count:  # another daemon adds them
                 break
-            if count == len(notes) < event_rows.BATCH_CHANGES:  # of those that came meanwhile there is news
+            if count == len(notes) < change_notes.BATCH_CHANGES:  # of those that came meanwhile there is news
                 break
         return True
 
@@ -101,8 +102,8 @@ class Outbox:
     async def _load_changes(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
         tenant, mirror = self.sides.tenant, self.sides.mirror
         return (
-            await event_rows.load_changed_pages(connection, tenant, mirror),
-            await event_rows.load_changed_records(connection, tenant, mirror),
+            await change_notes.load_changed_pages(connection, tenant, mirror),
+            await change_notes.load_changed_records(connection, tenant, mirror),
         )
 
     def _transaction(self) -> AbstractAsyncContextManager[Connection]:
@@ -168,10 +169,10 @@ async def _derive_batch(
 ) -> _Batch:
     tenant = sides.tenant
     transcript_ids = {EntryId(UUID(record.after.key)) for record in records if record.after.kind == "segment"}
-    current = await event_rows.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
+    current = await change_notes.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
     versions = [*(page.before for page in pages), *(page.after for page in pages), *current.values()]
     parents = {version.parent for version in versions if version is not None and version.parent is not None}
-    tree = SourceTree(await event_rows.load_ancestors(connection, tenant, parents), sources)
+    tree = SourceTree(await change_notes.load_ancestors(connection, tenant, parents), sources)
     changes = folder_moves.changes_over_time(tree, pages)
     paths = {path for timed in changes for path in _paths_of(timed.change)}
     ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
@@ -182,7 +183,7 @@ async def _derive_batch(
         _take_record(batch, record, tree, current)
     for timed in filter(folder_moves.enters_or_leaves, changes):
         note = timed.page.note
-        inner = await event_rows.load_folder_pages(connection, tenant, note.entry, note.changed_at)
+        inner = await change_notes.load_folder_pages(connection, tenant, note.entry, note.changed_at)
         batch.add_of_folder(note, folder_moves.events_in_folder(timed, inner))
     return batch
 

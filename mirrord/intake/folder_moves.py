@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from mirrord.db.event_rows import ChangedPage, FolderPage, PageVersion
+from mirrord.db.change_notes import ChangedPage, FolderPage, PageVersion
 from mirrord.domain.entry import EntryId
 from mirrord.domain.event import Change, EventType
 from mirrord.domain.place import name_key

@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
+from mirrord.db.change_notes import BATCH_CHANGES, load_changed_pages
 from mirrord.db.database import Database
-from mirrord.db.event_rows import BATCH_CHANGES, load_changed_pages
 from mirrord.domain.entry import MirrorId, TenantId
 from tests.support.rows import Connection
 
