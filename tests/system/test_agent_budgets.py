@@ -95,6 +95,17 @@ async def test_no_answer_has_more_than_8_kb_unless_it_was_asked_for(tenant: Tena
     assert reading - TEXTS - ASKING - {"begin_changes", "discard_changes"} <= {tool for tool, _ in QUESTIONS}
 
 
+async def test_the_answer_to_a_deletion_of_many_pages_has_no_more_than_8_kb(tenant: Tenant) -> None:
+    async with in_memory(tenant) as agent:
+        await agent.call("create_page", title="Many")
+        for number in range(150):
+            await agent.call("create_page", title=f"A page among many with a number, {number}", parentPath="Many")
+        deleted = await agent.call("delete_page", path="Many", recursive=True)
+
+    assert len(orjson.dumps(deleted)) <= MAX_BYTES
+    assert (len(deleted["below"]), deleted["pages"]) == (50, 151)
+
+
 async def test_more_links_are_shown_where_they_are_asked_for(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         few = await agent.call("get_page_links", path="Hub")

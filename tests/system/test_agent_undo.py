@@ -1,9 +1,11 @@
 """What one connection of an agent changes is one change set, and names the agent, also where it moves and deletes."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -70,6 +72,26 @@ async def test_all_that_a_connection_changes_is_one_change_set_of_its_agent(mirr
     assert re.fullmatch(r"tester, \d{1,2} [A-Z][a-z]+ \d\d:\d\d", title)  # the client says no more than "mcp"
     updated = mirrord.app.execute("SELECT DISTINCT updated_by FROM page WHERE id = ANY (%s)", [pages]).fetchall()
     assert updated == [(AUTHOR,)]
+
+
+@pytest.mark.parametrize("path", ["Rooted.md", "Folder/Inside.md", "Folder/_index.md"])
+async def test_an_attachment_beside_any_page_is_its_agents_and_is_undone(
+    mirrord: Mirrord, token: str, path: str
+) -> None:
+    save(mirrord.file(path), TEXT)
+    _id_of(mirrord, path)
+    name = f"{Path(path).stem}.txt"
+    async with _undoer(mirrord, token) as agent:
+        bytes_of_file = b64encode(name.encode()).decode()
+        added = await agent.call("add_attachment", pagePath=path, base64=bytes_of_file, fileName=name)
+        file = mirrord.file(path).parent / added["relativePath"]
+        assert file.is_file()
+        query = "SELECT actor FROM attachment_revision WHERE change_set IS NOT NULL AND name = %s"
+        author = eventually(lambda: mirrord.app.execute(query, [name]).fetchone(), "a version with a change set")
+        assert author == (AUTHOR,)
+        answer = await agent.call("undo_changes")
+    assert (answer["undone"], answer["left"]) == (True, [])
+    eventually(lambda: not file.exists(), "the file is gone")
 
 
 async def test_two_connections_are_two_change_sets(mirrord: Mirrord, token: str) -> None:

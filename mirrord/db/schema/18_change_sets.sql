@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 
--- The same for an attachment that was added to a page, or replaced.
+-- The same for an attachment that was added beside a page, or replaced: that of its folder, or its own if it is one.
 CREATE FUNCTION mirrord.name_attachment(told record) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -117,9 +117,14 @@ BEGIN
       FROM mirrord.attachment AS held JOIN mirrord.attachment_revision AS now
         ON now.tenant_id = held.tenant_id AND now.attachment_id = held.id AND now.digest = held.digest
      WHERE held.tenant_id = told.tenant_id AND held.digest = decode(told.data ->> 'digest', 'hex')
-       AND held.parent_id IS NOT DISTINCT FROM (told.data ->> 'page_id')::uuid AND NOT now.deleted
+       AND (held.parent_id = (told.data ->> 'page_id')::uuid OR EXISTS (
+                SELECT FROM mirrord.page AS known
+                 WHERE known.tenant_id = told.tenant_id AND known.id = (told.data ->> 'page_id')::uuid
+                   AND known.parent_id IS NOT DISTINCT FROM held.parent_id))
+       AND NOT now.deleted
        AND now.actor = '{"kind": "human", "name": "file"}' AND now.created_at > told.occurred_at - interval '5 s'
-     ORDER BY abs(extract(epoch FROM now.created_at - told.occurred_at)), now.version LIMIT 1;
+     ORDER BY right(told.data ->> 'path', length(held.name)) = held.name DESC,
+              abs(extract(epoch FROM now.created_at - told.occurred_at)), now.version LIMIT 1;
     IF NOT FOUND THEN
         RETURN false;
     END IF;

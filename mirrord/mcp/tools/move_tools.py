@@ -1,6 +1,7 @@
 """Tools that move, delete and restore pages and add attachments."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mirrord.commands.pages.move_commands import MovedPage
     from mirrord.commands.pages.restore_command import RestoredPage
 
-MAX_LISTED = 50  # restored pages by name in one answer
+MAX_LISTED = 50  # deleted or restored pages by name in one answer
 _NOTIFIED_NOTE = " People are notified."
 
 
@@ -66,7 +67,9 @@ def _move_answer(moved: "MovedPage") -> Wire:
 
 
 def _delete_answer(deleted: "DeletedPage") -> Wire:
-    below = {"below": deleted.below} if deleted.below else {}
+    below: dict[str, Any] = {}
+    if deleted.below:
+        below = {"below": dict(islice(deleted.below.items(), MAX_LISTED)), "pages": len(deleted.below) + 1}
     return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below}
 
 
@@ -132,7 +135,7 @@ DELETE_PAGE = Tool(
     f"{_NOTIFIED_NOTE} A page with pages below it needs recursive. "
     'Example: {"path": "Projects/Old.md"}.',
     Delete,
-    result_schema({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
+    result_schema({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY, "pages?": COUNT}),
     wire=_delete_answer,
     writes=True,
     destructive=True,
