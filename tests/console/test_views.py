@@ -451,7 +451,7 @@ async def test_an_operators_list_tells_what_waits_in_each_tenant(
     eventually(lambda: "No text.md" in list_problems(console), "the problem to be listed")
     decider = await operator(console, browser, "status")
     async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds
-        while not await decider.page.locator(".tenants").count():
+        while not await decider.page.locator("[data-name=quiet]").count():
             await decider.page.goto(console.url)
             await ready(decider)
     line = decider.page.locator("li[data-name=console]")
