@@ -91,7 +91,7 @@ async def test_the_outcome_looks_as_if_the_call_had_just_been_made(tenant: Tenan
 
         outcome = await agent.call("delete_page", **CALL)
 
-    assert outcome == {"deleted": True, "pageId": "p", "trashId": "t", "below": {"Alpha/B.md": "u"}}
+    assert outcome == {"deleted": True, "pageId": "p", "trashId": "t", "pages": 2, "below": {"Alpha/B.md": "u"}}
 
 
 async def test_too_many_calls_are_told_how_long_to_wait(tenant: Tenant) -> None:
