@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -27,6 +27,7 @@ from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import TenantId
+from mirrord.domain.time_reading import TIME_FORMS, TimeError, read_past_time
 from mirrord.errors import UserError
 from mirrord.operations import change_diffs
 from mirrord.operations.change_diffs import ChangedEntry
@@ -111,8 +112,10 @@ class _UndoOptions:
 @with_config_options
 @tenant_option
 @click.argument("change_set", metavar="[ID]", required=False)
-@click.option("--by", "author", help="Undo what this agent or person did, instead of a change set.")
-@click.option("--since", help="With --by: since `14:00` today, or `2026-01-31 14:00`.")
+@click.option(
+    "--by", "author", help="Undo what this agent or person did, instead of a change set: `notes` or `agent notes`."
+)
+@click.option("--since", help="With --by: since `14:00` today, `2026-01-31 14:00` or `2 hours ago`.")
 @click.option("--partial", is_flag=True, help="Leave what clashes, and undo the rest.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -151,13 +154,11 @@ def _request_of(options: _UndoOptions) -> UndoRequest:
 
 
 def _parse_moment(text: str) -> datetime:
-    """A moment in local time; a mere time of day is that of today."""
+    """A past moment, in local time where it names no zone."""
     try:
-        if len(text) <= len("14:00:00") and "-" not in text:
-            return datetime.combine(datetime.now().astimezone().date(), time.fromisoformat(text)).astimezone()
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError as error:
-        raise UserError(f"{text!r} is no moment; write it like `14:00` or `2026-01-31 14:00`.") from error
+        return read_past_time(text, datetime.now().astimezone())
+    except TimeError as error:
+        raise UserError(f"{error} Write it like {TIME_FORMS}.") from error
 
 
 def _print_outcome(outcome: UndoOutcome, *, dry_run: bool) -> None:

@@ -1,4 +1,8 @@
-"""Times as agents write them, `2026-05-01`, `2026-05-01T14:00Z`, `yesterday`, `3 days ago`, and dates of pages."""
+"""
+Times as agents and people write them, and dates of pages.
+
+They write `2026-05-01`, `2026-05-01T14:00Z`, `14:00`, `yesterday` or `3 days ago`.
+"""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -6,7 +10,9 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from mirrord.domain.property_conditions import read_moment
 from mirrord.errors import UserError
 
-_AGO = re.compile(r"(\d{1,5}) ?(minute|hour|day|week|month|year)s? ago$")
+TIME_FORMS = "2026-01-31, 2026-01-31T14:00, 14:00, yesterday or 2 hours ago"
+_AGO = re.compile(r"(\d{1,5}|an?) ?(minute|hour|day|week|month|year)s? ago", re.ASCII)
+_TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _DAYS = {"today": 0, "yesterday": 1}
 _LENGTHS = {
     "minute": timedelta(minutes=1),
@@ -21,10 +27,14 @@ _LENGTHS = {
 class TimeError(UserError):
     """A text that is no time, or one in the future."""
 
+    def __init__(self, sentence: str, *, is_future: bool = False) -> None:
+        super().__init__(sentence)
+        self.is_future = is_future
+
 
 def read_past_time(text: str, now: datetime) -> datetime:
     """
-    The time that *text* means; a day is its beginning. Raises TimeError.
+    The time that *text* means; a day is its beginning, a time of day that of today. Raises TimeError.
 
     now: with the zone that texts without one mean.
     """
@@ -35,7 +45,8 @@ def read_past_time(text: str, now: datetime) -> datetime:
     if moment is None:
         raise TimeError(f"{text[:50]!r} is no time.")
     if moment > now:
-        raise TimeError(f"{text[:50]!r} is in the future; it is {now.isoformat(timespec='minutes')} now.")
+        sentence = f"{text[:50]!r} is in the future; it is {now.isoformat(timespec='minutes')} now."
+        raise TimeError(sentence, is_future=True)
     return moment
 
 
@@ -55,10 +66,15 @@ def span_of(text: str, zone: tzinfo | None = UTC) -> tuple[datetime, datetime] |
 
 
 def _read_time(text: str, now: datetime) -> datetime | None:
-    if text in _DAYS:
-        return _start_of(now.date() - timedelta(days=_DAYS[text]), now.tzinfo)
-    if (ago := _AGO.match(text)) is not None:
-        return now - int(ago[1]) * _LENGTHS[ago[2]]
+    words = text.lower()
+    if words in _DAYS:
+        return _start_of(now.date() - timedelta(days=_DAYS[words]), now.tzinfo)
+    if (ago := _AGO.fullmatch(words)) is not None:
+        count = int(ago[1]) if ago[1].isdigit() else 1
+        return now - count * _LENGTHS[ago[2]]
+    if (of_day := _TIME_OF_DAY.fullmatch(text)) is not None:
+        hour, minute, second = (int(part or 0) for part in of_day.groups())
+        return datetime.combine(now.date(), time(hour, minute, second), now.tzinfo)
     span = span_of(text, now.tzinfo)
     return span[0] if span is not None else None
 

@@ -16,6 +16,7 @@ from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
+from mirrord.domain.time_reading import TimeError, read_past_time
 from mirrord.errors import UserError
 from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.mirror.tree.tree_layout import SUFFIX
@@ -62,7 +63,7 @@ async def find_moment(connection: Connection, tenant: TenantId, text: str, *, on
 
     only_times: no change sets, of which a beginning of the id would tell whether there is one.
     """
-    moment = _parse_time(text)
+    moment = _read_time(text)
     if moment is None and only_times:
         raise Unanswerable("INVALID_TIME", f"{text!r} is no time.")
     if moment is None:
@@ -74,18 +75,18 @@ async def find_moment(connection: Connection, tenant: TenantId, text: str, *, on
             raise Unanswerable("UNKNOWN_CHANGE_SET" if is_id else "INVALID_TIME", sentence) from error
         end = await recent_versions.load_end_of_change_set(connection, tenant, change_set.id)
         return end or change_set.applied_at or change_set.started_at
-    if moment > datetime.now(UTC):
-        raise Unanswerable("INVALID_TIME", f"{moment.isoformat(timespec='minutes')} is in the future.")
     return moment
 
 
-def _parse_time(text: str) -> datetime | None:
-    """A time in ISO form, of this host's zone if it names none; None: it is no time of this age."""
+def _read_time(text: str) -> datetime | None:
+    """A time, of this host's zone if it names none; None: it is no time of this age. Raises Unanswerable: to come."""
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone() if moment.year >= 1970 else None
-    except (ValueError, OverflowError):
+        moment = read_past_time(text, datetime.now().astimezone())
+    except TimeError as error:
+        if error.is_future:
+            raise Unanswerable("INVALID_TIME", str(error)) from error
         return None
+    return moment if moment.year >= 1970 else None
 
 
 async def list_changes(connection: Connection, tenant: TenantId, question: ChangeQuestion) -> ListedChanges:
@@ -193,7 +194,7 @@ def _facts_of(recent: RecentEntry, move: _Move) -> Mapping[str, Any]:
     facts: dict[str, Any] = {
         "path": move.path,
         "kind": " and ".join(changed.changes),
-        "by": ", ".join(recent.actors),
+        "by": recent_versions.AUTHORS_SEPARATOR.join(recent.actors),
         "at": recent.changed_at.astimezone(UTC).isoformat(timespec="seconds"),
     }
     if "moved" in changed.changes:

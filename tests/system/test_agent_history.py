@@ -129,6 +129,20 @@ async def test_changes_are_chosen_by_author_and_place_and_since_a_change_set(mir
         eventually(lambda: "Later" in text_of(mirrord, "Shared.md"), "the person's text")
         assert [*by_path(await agent.call("list_changes", since=change_set))] == ["Shared.md"]
         assert [*by_path(await agent.call("list_changes", since=start, by="file"))] == ["Shared.md"]
+        listed = await agent.call("list_changes", since=start)
+        for author in {change["by"] for change in listed["changes"]}:
+            by_author = await agent.call("list_changes", since=start, by=author)
+            assert {*by_path(by_author)} >= {change["path"] for change in listed["changes"] if change["by"] == author}
+
+
+@pytest.mark.parametrize("since", ["yesterday", "3 days ago", "2 hours ago", "an hour ago", "00:00", "2026-01-31"])
+async def test_a_period_begins_where_people_say_it_does(mirrord: Mirrord, token: str, since: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        begin = (await agent.call("list_changes", since=since, path="Edited.md"))["since"]
+        assert datetime.fromisoformat(begin) <= datetime.now(UTC)
+        refused = await agent.refused("list_changes", since="the day before")
+    assert refused["code"] == "INVALID_TIME"
+    assert all(form in refused["instruction"] for form in ("yesterday", "2 hours ago", "14:00", "last_look"))
 
 
 async def test_long_lists_come_in_parts_of_8_kilobytes_and_each_change_once(mirrord: Mirrord, token: str) -> None:

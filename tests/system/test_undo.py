@@ -190,6 +190,19 @@ async def test_what_an_author_did_since_a_moment_is_undone(database: Database, t
     assert (files["Plan.md"], files["Ideas.md"]) == ("# Plan\n\nearlier\n", TEXTS["Ideas.md"])
 
 
+@pytest.mark.parametrize("author", ["researcher", "agent researcher", "researcher agent"])
+async def test_an_author_is_named_as_lists_print_them(
+    database: Database, tenant: TenantId, work: Work, author: str
+) -> None:
+    moment = value(work.daemon, "SELECT clock_timestamp()")
+    async with work.changing():
+        work.mirror.write({"Plan.md": "# Plan\n\nlater\n"})
+    with pytest.raises(UserError, match="changed nothing since"):
+        await undo(database, tenant, UndoRequest(PERSON, author="human researcher", since=moment))
+    outcome = await undo(database, tenant, UndoRequest(PERSON, author=author, since=moment))
+    assert [step.after.name for step in outcome.steps] == ["Plan"]
+
+
 async def test_an_unread_write_of_an_app_clashes(database: Database, tenant: TenantId, work: Work) -> None:
     async with work.changing() as change_set:
         work.mirror.write({"Plan.md": "# Plan\n\nby an agent\n"})
@@ -267,7 +280,7 @@ def test_a_change_set_is_listed_shown_and_undone_by_commands(
     result = mirrord("undo", str(change_set))
     assert (result.code, undo_plan.EDITED in result.err, "--partial" in result.err) == (4, True, True)
     assert value(daemon, "SELECT markdown FROM mirrord.page WHERE id = %s", ideas) == "by an agent\n"
-    result = mirrord("undo", "--by", "researcher", "--since", "2020-01-01", "--partial")
+    result = mirrord("undo", "--by", "agent researcher", "--since", "2020-01-01", "--partial")
     assert (result.code, result.out) == (0, "page       Ideas: gets its earlier text\n"), result.err
     assert value(daemon, "SELECT markdown FROM mirrord.page WHERE id = %s", ideas) == "first\n"
 
@@ -278,7 +291,7 @@ def test_a_change_set_is_listed_shown_and_undone_by_commands(
         ((), "Name a change set"),
         (("abcdef", "--by", "ada"), "Name a change set"),
         (("--by", "ada"), "--by and --since belong together"),
-        (("--by", "ada", "--since", "soon"), "is no moment"),
+        (("--by", "ada", "--since", "soon"), "or 2 hours ago"),
         (("--by", "ada", "--since", "2999-01-01"), "is in the future"),
         (("abcdef",), "There is no change set"),
     ],

@@ -107,6 +107,27 @@ def test_days_begin_in_the_zone_of_the_question() -> None:
     assert span_of("2026-05-01") == (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC))
 
 
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("08:30", datetime(2026, 6, 1, 8, 30, tzinfo=UTC)),
+        ("9:05:07", datetime(2026, 6, 1, 9, 5, 7, tzinfo=UTC)),
+        ("an hour ago", datetime(2026, 6, 1, 11, tzinfo=UTC)),
+        ("a day ago", datetime(2026, 5, 31, 12, tzinfo=UTC)),
+        ("2 Hours ago", datetime(2026, 6, 1, 10, tzinfo=UTC)),
+        ("Yesterday", datetime(2026, 5, 31, tzinfo=UTC)),
+    ],
+)
+def test_a_time_of_day_is_that_of_today_and_words_have_any_case(text: str, moment: datetime) -> None:
+    assert read_past_time(text, NOW) == moment
+
+
+@pytest.mark.parametrize("text", ["13:00", "25:00", "12:61", "1400", "14", "noon"])
+def test_a_time_of_day_that_is_none_or_still_to_come_is_refused(text: str) -> None:
+    with pytest.raises(TimeError):
+        read_past_time(text, NOW)
+
+
 letters = st.text(st.characters(categories=["Ll", "Lu"]), min_size=MIN_NEAR_LETTERS, max_size=12)
 
 

@@ -14,7 +14,7 @@ from mirrord.commands.core.session import Session
 from mirrord.domain.page_facets import Facets, PageFacts, count_facets
 from mirrord.domain.place import name_key
 from mirrord.domain.property_conditions import Condition, ConditionError, read_conditions
-from mirrord.domain.time_reading import TimeError, read_past_time, span_of
+from mirrord.domain.time_reading import TIME_FORMS, TimeError, read_past_time, span_of
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageIndex, PageSummary
 from mirrord.mirror.tree.kernel import Stat
@@ -22,7 +22,7 @@ from mirrord.mirror.tree.tree_layout import directory_of, parent_of
 
 _NANOSECONDS = 1_000_000_000
 _KEY = re.compile(r'^(?:[ \t]+")?([A-Za-z_][\w-]*)"?[ \t]*[:=]', re.MULTILINE)  # of YAML, TOML and JSON
-_TIME_ADVICE = "Give a past time, such as 2026-01-31, 2026-01-31T14:00, yesterday or 3 days ago."
+_TIME_ADVICE = f"Give a past time, such as {TIME_FORMS}."
 _WHERE_ADVICE = (
     'Give where by key, such as {"status": "draft", "due": {"lt": "2026-06-01"}, "authors": {"contains": "Ann"}}.'
 )

@@ -9,13 +9,18 @@ from mirrord.db.content.entry_tables import TABLES
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
+# an actor by name, or as lists print it: `agent notes`, `daemon mirrord for human ada`; people also say `notes agent`
+IS_AUTHOR = """ARRAY[actor ->> 'name', concat_ws(' ', actor ->> 'kind', actor ->> 'name'),
+    concat_ws(' ', actor ->> 'name', actor ->> 'kind'),
+    concat_ws(' ', actor ->> 'kind', actor ->> 'name', 'for ' || (actor ->> 'for'))] && %(authors)s::text[]"""
 _SINCE = """
 SELECT {table}_id, array_agg(version), max(created_at),
        array_agg(DISTINCT concat_ws(' ', actor ->> 'kind', actor ->> 'name'))
   FROM mirrord.{table}_revision
  WHERE tenant_id = %(tenant)s AND created_at > %(since)s AND created_at <= %(until)s
-   AND (%(author)s::text IS NULL OR actor ->> 'name' = %(author)s)
+   AND (%(authors)s::text[] IS NULL OR {is_author})
  GROUP BY {table}_id"""
+AUTHORS_SEPARATOR = ", "  # between the authors of one entry
 _END_OF_CHANGE_SET = " UNION ALL ".join(
     f"SELECT created_at FROM mirrord.{table}_revision WHERE tenant_id = %(tenant)s AND change_set = %(change_set)s"
     for table in TABLES
@@ -35,7 +40,11 @@ class RecentEntry:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From a moment, which is not part of it, to another, which is. author: only versions of this name."""
+    """
+    From a moment, which is not part of it, to another, which is.
+
+    author: only versions of this one, or of several as a list prints them.
+    """
 
     since: datetime
     until: datetime
@@ -44,10 +53,13 @@ class Period:
 
 async def load_recent(connection: Connection, tenant: TenantId, period: Period) -> list[RecentEntry]:
     """The entries with versions in a period, the last changed first."""
-    values = {"tenant": tenant, "since": period.since, "until": period.until, "author": period.author}
+    authors = [period.author, *period.author.split(AUTHORS_SEPARATOR)] if period.author is not None else None
+    values = {"tenant": tenant, "since": period.since, "until": period.until, "authors": authors}
     recent: list[RecentEntry] = []
     for table in TABLES:
-        rows = await (await connection.execute(_SINCE.format(table=table).encode(), values)).fetchall()
+        rows = await (
+            await connection.execute(_SINCE.format(table=table, is_author=IS_AUTHOR).encode(), values)
+        ).fetchall()
         recent += [RecentEntry(table, EntryId(entry), *columns) for entry, *columns in rows]
     return sorted(recent, key=lambda entry: (entry.changed_at, entry.entry), reverse=True)
 

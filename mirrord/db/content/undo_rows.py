@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.content.entry_tables import TABLES, position_sql, table_of
 from mirrord.db.content.entry_writes import Body, PageValues
+from mirrord.db.content.recent_versions import IS_AUTHOR
 from mirrord.db.content.record_rows import RecordText
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
@@ -19,9 +20,9 @@ Chosen = Mapping[str, Mapping[EntryId, set[int]]]  # versions by entry, by table
 
 _OF_CHANGE_SET = """
 SELECT {table}_id, version FROM mirrord.{table}_revision WHERE tenant_id = %(tenant)s AND change_set = %(change_set)s"""
-_OF_AUTHOR = """
-SELECT {table}_id, version FROM mirrord.{table}_revision
- WHERE tenant_id = %(tenant)s AND actor ->> 'name' = %(author)s AND created_at >= %(since)s"""
+_OF_AUTHOR = f"""
+SELECT {{table}}_id, version FROM mirrord.{{table}}_revision
+ WHERE tenant_id = %(tenant)s AND {IS_AUTHOR} AND created_at >= %(since)s"""
 _LIST = """
   FROM mirrord.{table}_revision AS version
   JOIN unnest(%(entries)s::uuid[], %(firsts)s::bigint[]) AS chosen (entry, first)
@@ -137,8 +138,8 @@ async def load_of_change_set(connection: Connection, tenant: TenantId, change_se
 
 
 async def load_of_author(connection: Connection, tenant: TenantId, author: str, since: datetime) -> Chosen:
-    """The versions that the actor called *author* made since a moment."""
-    return await _load_chosen(connection, _OF_AUTHOR, {"tenant": tenant, "author": author, "since": since})
+    """The versions that *author*, a name or an actor as lists print it, made since a moment."""
+    return await _load_chosen(connection, _OF_AUTHOR, {"tenant": tenant, "authors": [author], "since": since})
 
 
 async def _load_chosen(connection: Connection, statement: str, values: Mapping[str, object]) -> Chosen:

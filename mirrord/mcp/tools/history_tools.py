@@ -11,6 +11,7 @@ from mirrord.commands.core.failure import Failed, Kind, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, cursor_position
 from mirrord.commands.core.session import Session
 from mirrord.domain.place import RECORDS
+from mirrord.domain.time_reading import TIME_FORMS
 from mirrord.mcp.tools.arguments import ANY, COUNT, TEXT, Arguments, array_schema, object_schema, result_schema
 from mirrord.mcp.tools.daemon_questions import ask_daemon
 from mirrord.mcp.tools.tool import Tool, Wire
@@ -22,7 +23,7 @@ MAX_TRASHED = 40  # removed pages in one answer
 _TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT, pages=COUNT)
 
 _WAYS_OUT = {
-    "INVALID_TIME": "Give a time that has been, such as 2026-01-31T14:00, or last_look, or a changeSet.",
+    "INVALID_TIME": f"Give a time that has been, such as {TIME_FORMS}; or last_look, or a changeSet.",
     "UNKNOWN_CHANGE_SET": "Give a changeSet that apply_changes, changes_status or undo_changes answered, or a time.",
     "PATH_NOT_FOUND": "Call get_tree for the paths, or list_changes without path.",
     "PAGE_NOT_FOUND": "Call list_pages or search_pages for the path; list_changes names deleted pages.",

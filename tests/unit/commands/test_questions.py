@@ -169,7 +169,7 @@ def test_a_time_that_is_none_or_in_the_future_is_explained(text: str, sentence: 
         with pytest.raises(Failed, match=sentence) as failure:
             read_filter(None, None, *arguments)
         assert failure.value.code == "INVALID_TIME"
-        assert "3 days ago" in failure.value.instruction
+        assert "2 hours ago" in failure.value.instruction
 
 
 def test_results_are_ranked_by_title_heading_tag_and_text(session: Session, root: Path) -> None:
