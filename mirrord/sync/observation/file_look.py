@@ -173,10 +173,11 @@ class Looker:
             return
         result.looked_paths.add(path)
         try:
-            stat = self.tree.stat(path)
+            self._look_at_place(path, self.tree.stat(path), result, forced)
         except (OSError, Refused) as error:
             self._note_unreadable(path, result, error)
-            return
+
+    def _look_at_place(self, path: str, stat: Stat | None, result: LookResult, forced: frozenset[str]) -> None:
         if stat is None:
             result.vanished_paths.add(path)
         elif self._is_respelled(path, stat):
@@ -207,9 +208,10 @@ class Looker:
         spot = spot_of_directory(path)
         if spot is None or not (path in forced or self.index.differs(path, stat)):
             return
-        result.found_files[path] = FoundFile(path, spot, NO_TEXT, None, (stat.device, stat.inode))
+        found_file = FoundFile(path, spot, NO_TEXT, None, (stat.device, stat.inode))
+        self._update_index(path, stat, found_file, result)
+        result.found_files[path] = found_file
         self._report_bad_name(path, spot.name, result)
-        self._update_index(path, stat, result.found_files[path], result)
 
     def _look_at_file(self, path: str, stat: Stat, result: LookResult, forced: frozenset[str]) -> None:
         result.looked_paths.add(path)
@@ -225,6 +227,9 @@ class Looker:
             data, stat, is_snapshot = self._read_file(path, stat)
             text = _decode_text(path, data) if spot.kind in (Kind.PAGE, Kind.RECORD) else ""
             views = PageText(text).views if spot.kind is Kind.PAGE else None
+            claimed = views.id if views else None
+            found_file = FoundFile(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data, is_snapshot)
+            self._update_index(path, stat, found_file, result)
         except FileNotFoundError:
             self._note_gone(path, result)
         except (OSError, Refused, Busy, Damaged) as error:
@@ -232,8 +237,6 @@ class Looker:
             if isinstance(error, Busy) and (waiting := self.renamed.remember(path, stat)) is not None:
                 self._note_waiting(waiting, result)
         else:
-            claimed = views.id if views else None
-            found_file = FoundFile(path, spot, digest_of(data), claimed, (stat.device, stat.inode), data, is_snapshot)
             result.found_files[path] = found_file
             if views:
                 result.views[path] = views
@@ -243,7 +246,6 @@ class Looker:
                 result.troubles.append((path, "record", f"{path!r}: {why}."))
             if not spot.index:
                 self._report_bad_name(path, spot.name, result)
-            self._update_index(path, stat, found_file, result)
 
     def _note_waiting(self, waiting: UnreadableFile, result: LookResult) -> None:
         result.looked_paths.add(waiting.path)
