@@ -58,8 +58,8 @@ test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minute
 test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, every place
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
 
-check: lint types ## Check style and types, and run the unit tests: about a minute
-	@$(BIN)/python -m pytest -n 4 --dist worksteal tests/unit tests/test_architecture.py
+check: lint types ## Check style and types, and run the unit tests with a fifth of the examples: about a minute
+	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=quick tests/unit tests/test_architecture.py
 
 house: $(EVERYTHING) ## Print the figures of readability: sizes, names, parameters, citations
 	@$(BIN)/python -m tests.house

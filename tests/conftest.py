@@ -27,6 +27,7 @@ from tests.support.rows import Connection
 
 # Machines here are shared and noisy: laws hold or do not, however long it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)  # of `make check`
 settings.load_profile("patient")
 
 _numbers = itertools.count(1)

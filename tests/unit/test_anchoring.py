@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mirrord.research.segments.segment import Segment, place_segment
 from mirrord.research.segments.segment_anchoring import anchor_segments
 from mirrord.research.segments.text_alignment import align
+from tests.support.laws import scale_examples
 
 _words = st.lists(
     st.sampled_from(["yes", "no", "a", "river", "the house", ".\n", "\n", "Ana: ", "x", "é"]), max_size=40
@@ -52,7 +53,7 @@ def _assert_true(text: str, segments: list[Segment]) -> None:
         assert segment.detached or text[segment.start : segment.end] == segment.quote
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(_segmented(), st.data())
 def test_an_edit_outside_a_segment_never_changes_what_it_says(
     case: tuple[str, list[Segment]], data: st.DataObject
@@ -65,7 +66,7 @@ def test_an_edit_outside_a_segment_never_changes_what_it_says(
             assert (now.quote, now.detached) == (before.quote, False)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(_segmented(), st.data())
 def test_deleting_text_and_restoring_it_restores_the_segments(
     case: tuple[str, list[Segment]], data: st.DataObject
@@ -82,7 +83,7 @@ def test_deleting_text_and_restoring_it_restores_the_segments(
         assert (now.quote, now.detached) == (before.quote, False)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(_segmented(), _texts, st.booleans())
 def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_changes_nothing(
     case: tuple[str, list[Segment]], new: str, is_known: bool
@@ -97,7 +98,7 @@ def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_cha
         assert segment.detached or segment.former or anchor_segments([segment], None, new) == [segment]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(_texts, _texts)
 def test_blocks_are_equal_in_both_texts_and_ascend_in_both(old: str, new: str) -> None:
     at, to = 0, 0

@@ -21,6 +21,7 @@ from mirrord.domain.approval import (
 from mirrord.domain.entry import Actor, TenantId, digest_of, new_id
 from mirrord.domain.scope import parse_scope
 from mirrord.markdown.frontmatter.record_text import check_storable
+from tests.support.laws import scale_examples
 
 TEXT = st.text(max_size=8)
 JSON = st.recursive(
@@ -40,7 +41,7 @@ REQUEST = Request(
 NEAR = {"name": "x", "digest": "00" * 32, "place": "x"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 @given(
     arguments=OBJECTS,
     inputs=st.dictionaries(
@@ -130,7 +131,7 @@ def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_ab
     assert replace(REQUEST, token=None).digest == REQUEST.digest
 
 
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 @given(st.dictionaries(st.text(max_size=4) | st.just("\0"), JSON | st.just("\ud800\0")))
 def test_whatever_a_preview_shows_a_row_can_hold(facts: dict[str, object]) -> None:
     check_storable(to_storable(facts))

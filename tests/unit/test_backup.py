@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.backup_format import FORMAT, Chunk, Chunker, Manifest, Table, encode_manifest, manifest_of
 from mirrord.errors import Damaged
+from tests.support.laws import scale_examples
 
 LINE = b"x" * 9000
 MANIFEST = Manifest(
@@ -37,7 +38,7 @@ def cut(keys: list[str]) -> list[list[str]]:
     return [keys[first:last] for first, last in itertools.pairwise(ends)]
 
 
-@settings(max_examples=20)
+@settings(max_examples=scale_examples(20))
 @given(st.lists(st.integers(0, 9).map(str), max_size=60))
 def test_chunks_together_are_all_lines_in_order_and_none_is_empty(keys: list[str]) -> None:
     chunks = cut(keys)
@@ -45,7 +46,7 @@ def test_chunks_together_are_all_lines_in_order_and_none_is_empty(keys: list[str
     assert all(chunks)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 @given(st.integers(0, 999), st.integers(0, 10**6))
 def test_a_row_that_comes_changes_few_chunks(place: int, name: int) -> None:
     keys = [str(number) for number in range(1000)]

@@ -26,6 +26,7 @@ from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, TreeView, look_at_tree
 from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
 from tests.support.editors import save, save_in_place
+from tests.support.laws import scale_examples
 from tests.unit.test_identity import TENANT, A
 
 NOTHING: Any = None  # in place of what only Postgres could answer: to ask it is an error
@@ -128,7 +129,7 @@ def _without_origins(view: TreeView, path: str) -> TreeView:
     return replace(view, look=replace(view.look, old_path={}, earlier_records={}))
 
 
-@settings(max_examples=150)
+@settings(max_examples=scale_examples(150))
 @given(st.lists(changes(), min_size=1, max_size=4), st.sampled_from(PATHS))
 def test_where_the_look_at_a_page_answers_the_look_at_the_tree_shows_the_same(
     changed: list[tuple[str, Change]], path: str

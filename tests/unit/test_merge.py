@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from mirrord.markdown.frontmatter.page_properties import read_values
 from mirrord.markdown.frontmatter.page_text import PageText, split_lines, with_unix_endings
 from mirrord.merge.edit_merge import merge
+from tests.support.laws import scale_examples
 
 _HEADS = [
     "",
@@ -62,7 +63,7 @@ def test_a_side_that_did_not_change_gives_way(base: str, other: str) -> None:
 
 
 @given(edits())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scale_examples(200), deadline=None)
 def test_which_side_is_which_does_not_decide_whether_they_clash(texts: tuple[str, str, str]) -> None:
     base, file, row = texts
     first, other = merge(base, file, row), merge(base, row, file)
@@ -73,7 +74,7 @@ def test_which_side_is_which_does_not_decide_whether_they_clash(texts: tuple[str
 
 
 @given(edits())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scale_examples(200), deadline=None)
 def test_a_merge_holds_what_either_side_added_and_nothing_else(texts: tuple[str, str, str]) -> None:
     base, file, row = texts
     merged = merge(base, file, row)

@@ -19,6 +19,7 @@ from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, 
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import find_only_owner
+from tests.support.laws import scale_examples
 from tests.unit.test_identity import TENANT, A, B, C, base, found, row
 
 NOTHING: Any = None  # in place of what only files or Postgres could answer: to ask it is an error
@@ -83,7 +84,7 @@ def looks(draw: st.DrawFn) -> LookResult:
     return look_at(*files)
 
 
-@settings(max_examples=300)
+@settings(max_examples=scale_examples(300))
 @given(st.data())
 def test_where_the_short_way_answers_all_evidence_agrees(data: st.DataObject) -> None:
     look = data.draw(looks())

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.research.segments.segment import Segment, Wording, decode_segments, encode_segments
+from tests.support.laws import scale_examples
 
 _text = st.text(max_size=5)
 _wording = st.builds(Wording, _text, _text, _text)
@@ -30,7 +31,7 @@ def _segments(draw: st.DrawFn) -> Segment:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(st.lists(_segments(), max_size=4, unique_by=lambda segment: segment.id))
 def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[Segment]) -> None:
     decoded = decode_segments(encode_segments({}, segments))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mirrord.research.speakers.speaker_labels import Detection, Format
 from mirrord.research.speakers.speaker_turns import find_speakers
+from tests.support.laws import scale_examples
 
 CASES = Path(__file__).parents[1] / "cases" / "transcripts"
 GOAL = 0.98
@@ -168,7 +169,7 @@ _NAMES = st.sampled_from(["Ana", "P1", "Dr. Smith", "O'Brien", "INTERVIEWER", "J
 _SAID = st.sampled_from(["Me too.", "I was there, at 10:30 I think.", "Why? Note: it rained.", "We go: on.\n\nAnd on."])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(
     st.sampled_from(["{}: ", "[{}] ", "[{}]: ", "{{{}}} ", "**{}:** "]), st.lists(st.tuples(_NAMES, _SAID), max_size=12)
 )
@@ -178,7 +179,7 @@ def test_whoever_speaks_again_is_found_with_every_word(pattern: str, spoken: lis
     assert _said(text) == turns
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(st.text("Ab: []{}()\n#-*1.>", max_size=200))
 def test_turns_ascend_without_overlap_within_any_text(text: str) -> None:
     for format in Format:

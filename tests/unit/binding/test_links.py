@@ -8,6 +8,7 @@ from mirrord.binding.links.link_texts import lost_ids, pair_addresses, targets_o
 from mirrord.binding.mappings.link_rules import LinkRules, read_link_rules
 from mirrord.errors import UserError
 from mirrord.markdown.frontmatter.page_text import PageText
+from tests.support.laws import scale_examples
 
 RULES, ABSOLUTE = LinkRules("/pages/{id}"), LinkRules("https://wiki.example/p/{id}/view")
 FILES = {"1": "Beans.md", "2": "../My garden (old)/Soil & sand.md", "ä": "No.md", "a-7": "Über.md"}
@@ -64,7 +65,7 @@ pieces = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=scale_examples(400), deadline=None)
 @given(st.lists(pieces, max_size=12).map("".join), st.sampled_from([RULES, ABSOLUTE]))
 def test_links_of_an_app_come_back_byte_for_byte(text: str, rules: LinkRules) -> None:
     page, files = PageText(text), {key: path for key, path in FILES.items() if rules.address_of(key)}

@@ -19,6 +19,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
+from tests.support.laws import scale_examples
 
 ENTRY = EntryId(UUID(int=7))
 ABOVE = EntryId(UUID(int=8))
@@ -157,7 +158,7 @@ def edits_of(draw: st.DrawFn, base: list[str], mark: str) -> list[str]:
 
 
 @MAPPINGS
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(data=st.data())
 def test_two_edits_are_in_both_sides_or_one_is_kept_beside(mapping: Mapping, data: st.DataObject) -> None:
     base = data.draw(paragraphs)
@@ -177,7 +178,7 @@ def test_two_edits_are_in_both_sides_or_one_is_kept_beside(mapping: Mapping, dat
 
 
 @MAPPINGS
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(data=st.data())
 def test_an_edit_of_one_side_arrives_as_it_is(mapping: Mapping, data: st.DataObject) -> None:
     base = data.draw(paragraphs)

@@ -12,6 +12,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import Block, differ_in_parts, with_id
 from mirrord.markdown.schema.document import Document, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents
 
 LIST = "- a\n- b\n    - c\n    - d\n- e\n"
@@ -94,7 +95,7 @@ def test_an_alignment_that_the_header_gives_is_no_difference() -> None:
 
 
 @given(documents, st.integers(0, 2**32))
-@settings(max_examples=100)
+@settings(max_examples=scale_examples(100))
 def test_containers_that_differ_in_parts_differ_in_meaning(document: Document, seed: int) -> None:
     chance, changed = Random(seed), deepcopy(document)
     chance.choice(parts_of(changed))["content"] = chance.choice([[], [{"type": "paragraph"}], [{"type": "hardBreak"}]])
@@ -116,7 +117,7 @@ def meaning_of(node: Node) -> str:
 
 
 @given(documents, st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 def test_blocks_that_share_parts_keep_their_normal_forms_and_mean_the_same_where_these_are_equal(
     document: Document, seed: int
 ) -> None:

@@ -12,6 +12,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ITEMS, id_of
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Document, Node, make_document, text_node
 from mirrord.markdown.write.stored_form import complete_ids, keep_nodes_and_ids
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import blocks, documents, markdown, meaning
 
 _words = st.sampled_from("alpha beta gamma delta epsilon zeta eta theta iota kappa".split())
@@ -58,7 +59,7 @@ def numbered(count: int) -> list[Node]:
 
 
 @given(documents, documents)
-@settings(max_examples=30)
+@settings(max_examples=scale_examples(30))
 def test_everything_that_needs_an_id_has_one_of_its_own(new: Document, old: Document) -> None:
     for page in (
         keep_nodes_and_ids(new, None),
@@ -70,7 +71,7 @@ def test_everything_that_needs_an_id_has_one_of_its_own(new: Document, old: Docu
 
 
 @given(documents)
-@settings(max_examples=30)
+@settings(max_examples=scale_examples(30))
 def test_what_did_not_change_is_equal_and_the_same_ids_are_derived_everywhere(page: Document) -> None:
     before = keep_nodes_and_ids(page, None)
 
@@ -88,7 +89,7 @@ def test_what_is_carried_means_what_was_read(text: str, other: str) -> None:
 
 
 @given(st.lists(blocks, max_size=5), st.data())
-@settings(max_examples=30)
+@settings(max_examples=scale_examples(30))
 def test_unchanged_blocks_are_the_same_whatever_happens_elsewhere(page: list[Node], data: st.DataObject) -> None:
     distinct = list({meaning(node): node for node in page}.values())
     old = keep_nodes_and_ids(make_document(distinct), None)
@@ -286,7 +287,7 @@ _odd: st.SearchStrategy[object] = st.recursive(
 
 
 @given(st.lists(_odd, max_size=3), documents)
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 def test_whatever_apps_wrote_is_carried_and_completed(odd: list[object], new: Document) -> None:
     old: Document = {"type": "doc", "content": odd}  # type: ignore[typeddict-item]
 
@@ -320,7 +321,7 @@ def test_an_id_an_app_uses_is_not_handed_to_another_block() -> None:
 
 
 @given(documents)
-@settings(max_examples=30)
+@settings(max_examples=scale_examples(30))
 def test_what_an_app_wrote_stays_but_for_its_ids(written: Document) -> None:
     result = complete_ids(written, None)
 

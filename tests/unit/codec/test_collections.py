@@ -17,6 +17,7 @@ from mirrord.research.collections.collection_rules import (
     is_valid_name,
 )
 from mirrord.research.collections.collection_yaml import group_text, read_group
+from tests.support.laws import scale_examples
 
 BOOKS = """# What I read
 dir: Books  # since school
@@ -82,7 +83,7 @@ _WORDS = st.text(max_size=20).filter(lambda text: find_quote(text) is None and f
 _NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_valid_name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 @example("x", [], "\xa0", [])  # a blank that is none to YAML
 @example("x", [], "\u3000a ", [])
 @given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
@@ -96,7 +97,7 @@ def test_what_is_written_is_read_back(name: str, categories: list[str], descript
     assert read_group(COLLECTIONS, name, group_text(COLLECTIONS, again, group)) == group
 
 
-@settings(max_examples=40)
+@settings(max_examples=scale_examples(40))
 @given(_WORDS, st.lists(_WORDS.filter(lambda text: fault_in(text) is None), max_size=4))
 def test_directories_and_patterns_are_read_back(directory: str, patterns: list[str]) -> None:
     plain = directory.strip("/").removeprefix("./") if directory != "." else ""

@@ -15,6 +15,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node, make_document, text_node
 from mirrord.markdown.write.render import splice_document
 from tests.bench.codec.foreign import INLINE, LINES, Outcome, make_page, outcomes_of
+from tests.support.laws import scale_examples
 
 FOREIGN = sorted(INLINE, key=lambda dialect: dialect.value)
 
@@ -45,7 +46,7 @@ def test_foreign_lines_are_raw_blocks(dialect: Dialect, lines: str) -> None:
 
 @pytest.mark.parametrize("dialect", FOREIGN)
 @given(st.integers(0, 10**6))
-@settings(max_examples=20)
+@settings(max_examples=scale_examples(20))
 def test_an_edit_beside_foreign_syntax_leaves_it_alone(dialect: Dialect, seed: int) -> None:
     page = make_page(dialect, seed)
 
@@ -54,7 +55,7 @@ def test_an_edit_beside_foreign_syntax_leaves_it_alone(dialect: Dialect, seed: i
 
 @pytest.mark.parametrize("dialect", FOREIGN)
 @given(st.integers(0, 10**6))
-@settings(max_examples=20)
+@settings(max_examples=scale_examples(20))
 def test_a_page_of_a_dialect_that_is_written_unchanged_keeps_every_byte(dialect: Dialect, seed: int) -> None:
     text = make_page(dialect, seed).text
 

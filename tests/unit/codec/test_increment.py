@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import fragments, markdown
 
 _LINES = (
@@ -44,7 +45,7 @@ def check(old: str, new: str) -> bool:
 
 
 @given(_written, _written, _written, st.one_of(_written, fragments, st.just("")), st.booleans())
-@settings(max_examples=250)
+@settings(max_examples=scale_examples(250))
 @example("%%\n\na\n\n", "", "b\n", "c %%\n", True)
 @example("a\n\nb\n\n", "[x]: y\n", "\n[x]\n", "", True)
 @example("a\n\n- b\n\n", "c\n\n", "- d\n\ne\n", "", True)
@@ -59,7 +60,7 @@ def test_an_edit_anywhere_is_read_as_the_whole_page_is(
 
 
 @given(markdown, st.data())
-@settings(max_examples=150)
+@settings(max_examples=scale_examples(150))
 def test_any_cut_and_any_insertion_is_read_as_the_whole_page_is(body: str, data: st.DataObject) -> None:
     body = _PLAIN + body + "\n\n" + _PLAIN
     start = data.draw(st.integers(0, len(body)))
@@ -77,7 +78,7 @@ _items = st.lists(_item, min_size=1, max_size=6).map("".join)
 
 
 @given(_items, _items, _items, st.one_of(_items, _item_line, st.just("")), st.sampled_from(["", _PLAIN]))
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 @example("- a\n- b\n", "- c\n", "- d\n- e\n", "- c\n\n", _PLAIN)
 @example("- [ ] a\n- [ ] b\n", "- c\n", "- [ ] d\n- [ ] e\n", "- [ ] c\n", "")
 @example("- a\n- b\n", "- c\n", "- d\n- e\n", "- [ ] c\n", "")
@@ -113,7 +114,7 @@ _TABLE = "| one | two |\n| :-: | --- |\n| three | four |\n"
 
 
 @given(_rows, _rows, _rows, _rows, st.sampled_from(["", _PLAIN]))
-@settings(max_examples=400)
+@settings(max_examples=scale_examples(400))
 @example("", "| c | d |\n", "| e | f |\n", "# c\n", _PLAIN)
 @example("| a |\n", "| c | d |\n", "| e | f |\n", "| c | d | e |\n| c\n", "")
 @example("| a |\n", "| c | d |\n", "| e | f |\n", "\n|---|---|\n", "")

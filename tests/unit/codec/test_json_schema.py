@@ -17,6 +17,7 @@ from mirrord.markdown.schema.node_types import MARKS as MARK_TABLE
 from mirrord.markdown.schema.node_types import NODES, attributes_of, json_schema
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import NewViews, render
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents, markdown
 
 ROOT = Path(__file__).parents[3]
@@ -63,13 +64,13 @@ def test_the_examples_of_the_specifications_are_read_as_valid_documents(examples
 
 
 @given(markdown)
-@settings(max_examples=25)
+@settings(max_examples=scale_examples(25))
 def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
     JUDGE.validate(read_document(text))
 
 
 @given(documents)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scale_examples(25), suppress_health_check=list(HealthCheck))
 def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
     new_views = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     try:

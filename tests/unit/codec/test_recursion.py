@@ -14,6 +14,7 @@ from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import splice_document
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents, markdown, meaning
 from tests.unit.codec.edits import edited, touched
 
@@ -223,13 +224,13 @@ def law(body: str, random: Random) -> str | None:
 
 
 @given(markdown, st.integers(0, 2**32))
-@settings(max_examples=100)
+@settings(max_examples=scale_examples(100))
 def test_an_edit_of_anything_is_read_back_or_refused(body: str, seed: int) -> None:
     law(body, Random(seed))
 
 
 @given(documents, st.integers(0, 2**32), st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(max_examples=25)
+@settings(max_examples=scale_examples(25))
 def test_an_edit_of_a_written_page_leaves_what_it_does_not_mean(content: Document, seed: int, ending: str) -> None:
     try:
         body = splice_document("", normalize(content), ending)

@@ -15,6 +15,7 @@ from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.block_writer import render_block
 from mirrord.markdown.write.render import NewViews, render
 from tests.judge import Verdict, gfm_html, verdict
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents, markdown, meaning
 
 NOTHING = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=None)
@@ -32,7 +33,7 @@ def paragraph(text: str) -> Node:
 
 
 @given(documents)
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_a_document_is_read_back_as_it_was_written_or_refused(content: Document) -> None:
     try:
         text = rendered(None, content)

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.parser.dialect import make_plain_parser, parse
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import fragments, markdown
 
 _MARKDOWN = make_plain_parser()
@@ -42,7 +43,7 @@ def check(body: str) -> None:
 
 
 @given(_soups, st.sampled_from(["", "\n", "\n\n"]))
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 @example("- a\n- b\n\n\n- c\n", "")
 @example("- a\n- b\n\n    c\n", "")
 @example("> - a\n> - b\nc\n", "")
@@ -53,7 +54,7 @@ def test_lines_are_read_as_the_parser_reads_them(body: str, end: str) -> None:
 
 
 @given(markdown)
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 def test_anything_is_read_as_the_parser_reads_it(body: str) -> None:
     check(body)
 

@@ -10,6 +10,7 @@ from mirrord.markdown.parser.dialect import ALONE
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
 from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.schema.normal_form import normalize
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import markdown
 
 MARKED = {
@@ -83,7 +84,7 @@ def test_every_paragraph_of_own_pages_is_mapped(own_pages: list[str]) -> None:
 
 
 @given(markdown)
-@settings(max_examples=300)
+@settings(max_examples=scale_examples(300))
 def test_any_text_is_mapped(body: str) -> None:
     try:
         check(body)

@@ -17,6 +17,7 @@ from mirrord.markdown.schema.document import Document, Node, make_document, text
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write import render
 from mirrord.markdown.write.block_writer import render_block
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import blocks, markdown, meaning
 
 NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}
@@ -64,7 +65,7 @@ def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) 
 @given(markdown, st.integers(0, 100), blocks)
 @example("[a]: b\n\xa0", 0, {"type": "paragraph"})
 @example("\n> <!--\n> ", 1, {"type": "paragraph", "content": [{"type": "text", "text": "a"}]})
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, node: Node) -> None:
     page = outline_of(body)
     content = read_nodes(page)

@@ -16,6 +16,7 @@ from mirrord.markdown.starterkit.shown_form import to_starterkit
 from mirrord.markdown.write.content_losses import ORDINARY_MARKS, ORDINARY_NODES
 from mirrord.markdown.write.render import splice_document
 from mirrord.markdown.write.stored_form import values_to_store
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents, markdown
 
 EVERY_KIND = """\
@@ -102,7 +103,7 @@ def types_in(node: Node) -> set[str]:
 
 
 @given(documents)
-@settings(max_examples=300)
+@settings(max_examples=scale_examples(300))
 def test_a_document_that_comes_back_as_it_was_shown_is_the_same_value_for_value(document: Document) -> None:
     assert from_starterkit(to_starterkit(document), document).get("content") == document.get("content")
 
@@ -117,7 +118,7 @@ def test_what_is_shown_has_only_nodes_and_marks_of_such_editors_and_is_shown_aga
 
 
 @given(markdown)
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 def test_a_page_that_such_an_editor_saves_keeps_every_byte(body: str) -> None:
     base = stored(body)
     sent = as_sent(to_starterkit(base))

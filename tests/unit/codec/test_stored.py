@@ -11,6 +11,7 @@ from mirrord.markdown.page_links import links_of
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.write.stored_form import values_to_store
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import markdown, meaning
 
 TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"
@@ -41,14 +42,14 @@ def test_a_changed_block_changes_no_other_object() -> None:
 
 
 @given(markdown, markdown)
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_it_means_what_the_text_says_whatever_was_before(text: str, other: str) -> None:
     result = orjson.loads(json_of(text, json_of(other, None).decode()))
     assert meaning(result) == meaning(orjson.loads(orjson.dumps(read_document(text))))
 
 
 @given(markdown)
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_the_links_beside_it_are_those_of_the_text(text: str) -> None:
     assert values_to_store(text, None)[1] == links_of(PageText(text))
 

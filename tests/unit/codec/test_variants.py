@@ -17,6 +17,7 @@ from tests.bench.codec.edits import KINDS, edit
 from tests.bench.codec.trials import outcome_of
 from tests.bench.codec.untouched import joined
 from tests.corpora import VARIANTS
+from tests.support.laws import scale_examples
 from tests.unit.codec.documents import documents, markdown
 
 DEEP = 1_000
@@ -53,7 +54,7 @@ def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pag
     assert edit_count
 
 
-@settings(max_examples=60)
+@settings(max_examples=scale_examples(60))
 @example("[^q]: n\n[^q]: n\n", "change a block", {"type": "doc", "content": []}, 0)
 @example("a\n- ```\n> \n\n", "move a block", {"type": "doc", "content": []}, 1)
 @example("[^q]: n\n", "insert a block", {"type": "doc", "content": read_document("> [!note]\n> [^q]\n")["content"]}, 1)

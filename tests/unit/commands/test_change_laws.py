@@ -20,6 +20,7 @@ from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import write_page
 from mirrord.mirror.tree.tenant_tree import Tree
+from tests.support.laws import scale_examples
 from tests.support.trees import tree as files_of
 from tests.unit.commands.conftest import AGENT, TENANT
 from tests.unit.commands.test_draft_tree import STEPS, Step, act, fill, view
@@ -60,7 +61,7 @@ def apply_if_anything(session: Session, change_set: str) -> AppliedChanges | Non
         return None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(STEPS)
 def test_what_a_draft_shows_is_what_applying_it_leaves(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -85,7 +86,7 @@ BLOCKS = [f"block {number}" for number in range(6)]
 PAGE = "\n\n".join(["# Page", *BLOCKS]) + "\n"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 @given(
     first=st.sets(st.sampled_from(BLOCKS[:3]), min_size=1),
     second=st.sets(st.sampled_from(BLOCKS[3:]), min_size=1),

@@ -23,6 +23,7 @@ from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.page_commands import write_page
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
 from mirrord.mirror.tree import kernel, kernel_aio
+from tests.support.laws import scale_examples
 from tests.unit.commands.conftest import page
 from tests.unit.commands.test_change_laws import draft_in, pages, session_in
 
@@ -152,7 +153,7 @@ def _counted(disk: Disk, name: str, real: Callable[..., object]) -> Callable[...
     return call
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=scale_examples(80), deadline=None)
 @given(STEPS, st.integers(0, 90), st.integers(0, 1 << 32))
 def test_a_power_cut_leaves_all_that_was_answered_and_of_the_last_step_all_or_nothing(
     steps: list[str], calls: int, seed: int

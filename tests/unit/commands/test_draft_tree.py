@@ -29,6 +29,7 @@ from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import lineage
 from mirrord.mirror.tree.tree_scan import scan
 from tests.support.harness import eventually
+from tests.support.laws import scale_examples
 from tests.support.trees import tree as files_of
 from tests.unit.commands.conftest import AGENT, TENANT, page
 
@@ -121,7 +122,7 @@ def check_claims(draft: Session) -> None:
     assert {path for path, stat in draft.tree.own_entries() if stat.is_file} <= {*draft.tree.own_paths()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(STEPS)
 def test_a_drafts_view_is_that_of_the_same_steps_on_the_tree_which_stays_as_it_is(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:

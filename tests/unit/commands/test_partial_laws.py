@@ -15,13 +15,14 @@ from mirrord.commands.core.failure import Failed
 from mirrord.domain.review import ReviewChoice
 from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange, changes_of
 from mirrord.mirror.draft.draft_tree import DraftTree
+from tests.support.laws import scale_examples
 from tests.unit.commands.test_change_laws import pages, session_in
 from tests.unit.commands.test_draft_tree import STEPS, Step, act, fill
 
 Files = dict[str, bytes]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scale_examples(15), deadline=None)
 @given(STEPS)
 def test_a_draft_that_is_discarded_leaves_every_file_as_it_was(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -87,7 +88,7 @@ DELETED_PLACE: list[Step] = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @example(DELETED_PLACE, THIRD_ONLY)  # the move of a page to the place of a deleted one has the same path
 @example(PLACES_TAKEN_OVER[0], THIRD_ONLY)  # the move of a page, not the new page in its place
 @example(PLACES_TAKEN_OVER[1], THIRD_ONLY)  # the new page in the place, not the move

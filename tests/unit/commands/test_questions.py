@@ -17,6 +17,7 @@ from mirrord.commands.pages import find_command
 from mirrord.commands.pages.find_command import PagesFound, find_pages
 from mirrord.commands.pages.page_filters import read_filter
 from mirrord.commands.pages.search_command import SearchResults, search_pages
+from tests.support.laws import scale_examples
 from tests.unit.commands.conftest import page
 
 
@@ -365,7 +366,7 @@ _PAGES = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_PAGES, st.lists(st.sampled_from(["apple", "pear", "plum"]), min_size=1, max_size=3, unique=True))
 def test_the_order_is_that_of_a_plain_count_of_words(
     session: Session, root: Path, pages: list[dict[str, str]], words: list[str]

@@ -15,6 +15,7 @@ from mirrord.commands.restructure.heading_command import rename_heading
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.heading_links import text_in_links
 from mirrord.markdown.read.page_outline import Section, sections_of
+from tests.support.laws import scale_examples
 from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 
@@ -170,7 +171,7 @@ def links_to(title: str) -> str:
 WORDS = st.text("abcdefgh ÄßЖ日-_.:|^&()*'`", min_size=1, max_size=12).map(lambda text: " ".join(text.split()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(old=WORDS, new=WORDS, other=WORDS)
 def test_there_and_back_leaves_every_byte(old: str, new: str, other: str) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mirrord.commands.core.session import Session
 from mirrord.commands.restructure.merge_command import merge_pages
 from mirrord.commands.restructure.split_command import split_page
+from tests.support.laws import scale_examples
 from tests.unit.commands.conftest import page
 from tests.unit.commands.test_change_laws import session_in
 
@@ -35,7 +36,7 @@ def meanings(session: Session) -> dict[str, set[str]]:
     return {path: {target.path for target in targets if target.path} for path, targets in outgoing.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(pages=PAGES, into=st.sampled_from(PATHS), merged=st.sets(st.sampled_from(PATHS), min_size=1, max_size=2))
 def test_links_mean_the_same_after_a_merge(pages: list[tuple[str, list[str]]], into: str, merged: set[str]) -> None:
     if any(
@@ -62,7 +63,7 @@ def test_links_mean_the_same_after_a_merge(pages: list[tuple[str, list[str]]], i
         assert targets - {path} <= after[path]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(pages=PAGES, path=st.sampled_from(PATHS), below=st.booleans())
 def test_links_mean_the_same_after_a_split(pages: list[tuple[str, list[str]]], path: str, *, below: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -18,6 +18,7 @@ from mirrord.domain.scope import Scope, parse_scope
 from mirrord.mirror.tree.scoped_tree import ScopedTree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import lineage, parent_of
+from tests.support.laws import scale_examples
 from tests.support.scoped_worlds import normalize_answer
 
 _LINK = re.compile(r"\[\[.*?\]\]|\(.*?\)")
@@ -82,7 +83,7 @@ def _play(root: Path, scope: Scope, tenant: UUID, steps: list[tuple[str, dict[st
 
 
 @given(trees, scopes, st.lists(calls, min_size=1, max_size=4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 def test_changes_through_a_scope_tell_and_touch_nothing_that_it_hides(
     tmp_path_factory: pytest.TempPathFactory,
     pages: dict[str, str],

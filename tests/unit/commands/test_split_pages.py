@@ -17,6 +17,7 @@ from mirrord.commands.pages.page_commands import read_page
 from mirrord.commands.restructure.merge_command import merge_pages
 from mirrord.commands.restructure.split_command import split_page
 from mirrord.domain.entry import new_id
+from tests.support.laws import scale_examples
 from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 from tests.unit.kills import killed_at
@@ -183,7 +184,7 @@ def words_of(texts: dict[str, str]) -> Counter[str]:
     return Counter(word for text in texts.values() for word in re.findall(r"\w+", without_head(text)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 @given(SECTIONS)
 def test_a_page_that_is_split_and_merged_again_keeps_every_word(sections: list[tuple[int, str, str]]) -> None:
     body = "\n\n".join(f"{'#' * level} {title}\n\n{block}" for level, title, block in [(2, "first", "x"), *sections])

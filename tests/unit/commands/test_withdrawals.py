@@ -24,6 +24,7 @@ from mirrord.commands.pages.page_commands import write_page
 from mirrord.commands.pages.restore_command import restore_page
 from mirrord.mirror.draft.draft_changes import changes_of
 from mirrord.mirror.draft.draft_manifest import Manifest
+from tests.support.laws import scale_examples
 from tests.support.trees import tree as files_of
 from tests.unit.commands.conftest import page
 from tests.unit.commands.test_change_laws import pages, session_in
@@ -48,7 +49,7 @@ def withdraw_all(session: Session, connection: ConnectionChanges) -> list[str]:
     return withdrawn
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scale_examples(50), deadline=None)
 @given(STEPS)
 @example([("move", "Inbox.md", "X.md"), ("write", "Inbox.md", "")])
 @example([("edit", "Inbox.md", ""), ("delete", "Archive/Old.md", ""), ("create", "", ""), ("move", "Inbox.md", "X.md")])

@@ -21,6 +21,7 @@ from mirrord.mirror.tree.ignore_rules import ATTACH_EVERYTHING, AttachmentRules,
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
 from mirrord.mirror.tree.tree_scan import Scan, scan
+from tests.support.laws import scale_examples
 
 NOTHING = Ignore()
 
@@ -217,7 +218,7 @@ names = st.sampled_from(["A", "B", "assets", ".git", "x.md", "_index.md", "y.png
 trees = st.sets(st.lists(names, min_size=1, max_size=4).map("/".join), max_size=12)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scale_examples(60), deadline=None)
 @given(paths=trees)
 def test_a_scan_agrees_with_a_plain_walk(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> None:
     root = tmp_path_factory.mktemp("tree")

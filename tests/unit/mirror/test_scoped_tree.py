@@ -22,6 +22,7 @@ from mirrord.mirror.tree.scoped_tree import ScopedTree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import lineage, parent_of
 from mirrord.mirror.tree.tree_scan import scan
+from tests.support.laws import scale_examples
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("A", "B", "a", "Caf\u00e9", "assets")
@@ -151,7 +152,7 @@ def _view_of(root: Path, scope: Scope, tenant: UUID, paths: list[str]) -> list[o
 
 
 @given(trees, scopes)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scale_examples(100), deadline=None)
 def test_a_scope_never_leaks(tmp_path_factory: pytest.TempPathFactory, pages: dict[str, str], scope: Scope) -> None:
     base, tenant = tmp_path_factory.mktemp("law"), uuid4()
     visible = {path: text for path, text in pages.items() if scope.can_read(path)}
