@@ -29,6 +29,7 @@ from tests.support.entries import change, history, row_of
 from tests.support.rows import Connection
 
 MIRROR = MirrorId(UUID(int=7))
+UPDATED_VERSIONS = "SELECT pg_stat_get_xact_tuples_updated('mirrord.page_revision'::regclass)"
 
 
 async def write(database: Database, tenant: TenantId, *statements: Statement) -> list[int | None]:
@@ -64,6 +65,38 @@ async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
     versions = history(app_connection, UUID(str(entry)))
     operation_ids = [operation_id(mirror, entry, version, digest_of(b"two")) for version in (1, 3)]
     assert [version["op_id"] for version in versions] == [None, operation_ids[0], None, operation_ids[1]]
+
+
+async def test_a_version_is_stored_once_with_its_operation(database: Database, tenant: TenantId) -> None:
+    mirror, entries = MirrorId(uuid4()), [EntryId(uuid4()) for _ in range(3)]
+    await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    writer = StatementBuilder(tenant, mirror)
+    firsts = [base(entry, "one") for entry in entries]
+    await write(database, tenant, *(writer.insert(b, b.place, b.place.name, PageValues("one")) for b in firsts))
+    async with database.transaction(tenant, None, FILE_ACTOR) as connection:
+        edits = [edit(tenant, mirror, entry, 1, "two", 1) for entry in entries]
+        assert await run_statements(connection, edits) == [2, 2, 2]
+        cursor = await connection.execute(UPDATED_VERSIONS)
+        assert await cursor.fetchone() == (0,)
+        versions = await connection.execute(
+            "SELECT op_id FROM mirrord.page_revision WHERE page_id = ANY (%s) AND version = 2", (entries,)
+        )
+        operations = {operation_id(mirror, entry, 1, digest_of(b"two")) for entry in entries}
+        assert {operation for (operation,) in await versions.fetchall()} == operations
+
+
+async def test_the_text_that_completes_an_apps_version_gives_it_the_operation(
+    database: Database, tenant: TenantId, app_connection: Connection
+) -> None:
+    mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
+    await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    first = base(entry, "one")
+    inserted = StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageValues("one"))
+    await write(database, tenant, inserted)
+    change(app_connection, UUID(str(entry)), icon="x")
+    assert await write(database, tenant, edit(tenant, mirror, entry, 2, "two", 2)) == [2]
+    operation_ids = [version["op_id"] for version in history(app_connection, UUID(str(entry)))]
+    assert operation_ids == [None, operation_id(mirror, entry, 2, digest_of(b"two"))]
 
 
 async def test_an_operation_of_another_mirror_page_version_or_text_is_another() -> None:

@@ -312,7 +312,7 @@ END
 $$;
 
 -- A row that returns as its tombstone (put_back, a trigger) has its history already; a row that a statement inserts has
--- none.
+-- none. The operation of a row that mirrord wrote comes before that of the transaction.
 CREATE FUNCTION mirrord.page_history() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -326,7 +326,7 @@ BEGIN
         VALUES (NEW.tenant_id, NEW.id, NEW.version, NEW.digest, NEW.markdown, NEW.frontmatter,
             CASE WHEN NEW.ahead <> '{}' THEN mirrord.page_views(NEW) END, NEW.parent_id, NEW.name,
             NEW.deleted_at IS NOT NULL, NEW.updated_by,
-            nullif(current_setting('mirrord.op_id', true), '')::uuid,
+            coalesce(NEW.op_id, nullif(current_setting('mirrord.op_id', true), '')::uuid),
             coalesce(nullif(current_setting('mirrord.parents', true), '')::bigint[],
                      CASE WHEN TG_OP = 'INSERT' THEN '{}'::bigint[] ELSE ARRAY[OLD.version] END));
     ELSIF (NEW.markdown, NEW.digest, NEW.name) IS DISTINCT FROM (OLD.markdown, OLD.digest, OLD.name) THEN
@@ -342,7 +342,8 @@ CREATE TRIGGER c_history AFTER INSERT OR UPDATE ON mirrord.page FOR EACH ROW
     EXECUTE FUNCTION mirrord.page_history();
 
 -- An intake from a file is an operation with an id, so that the index page_revision_by_operation refuses a second one.
--- The id belongs to one version: the next write sets another id, or has none.
+-- The id belongs to one version: the next write sets another id, or has none. The history has it from the beginning,
+-- except where a text completes the version of an app's write.
 CREATE FUNCTION mirrord.forget_operation() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -362,12 +363,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER c_operation_of_insert AFTER INSERT ON mirrord.page FOR EACH ROW
-    WHEN (NEW.op_id IS NOT NULL
-          AND (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring()))
-    EXECUTE FUNCTION mirrord.record_operation();
-CREATE TRIGGER c_operation_of_update AFTER UPDATE ON mirrord.page FOR EACH ROW
-    WHEN (NEW.op_id IS NOT NULL)
+CREATE TRIGGER c_operation AFTER UPDATE ON mirrord.page FOR EACH ROW
+    WHEN (NEW.op_id IS NOT NULL AND NEW.version = OLD.version)
     EXECUTE FUNCTION mirrord.record_operation();
 
 -- Dates of front matter -----------------------------------------------------------------------------------------------
