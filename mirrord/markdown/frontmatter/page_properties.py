@@ -139,8 +139,13 @@ def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
     if form is not HeadForm.YAML or len(source) > _MAX_KEPT_CHARACTERS:
         return _read_views(source, form)
     views = _read_kept_views(source)
-    frontmatter = {key: _copy_json(value) for key, value in views.frontmatter.items()}
-    return replace(views, texts=dict(views.texts), frontmatter=frontmatter)
+    frontmatter = {
+        key: value if isinstance(value, str) else _copy_json(value) for key, value in views.frontmatter.items()
+    }
+    texts = dict(views.texts)
+    return Views(
+        views.id, views.title, views.icon, views.position, texts, frontmatter, views.error, views.entries
+    )  # replace() would take longer than all copies
 
 
 @lru_cache(maxsize=256)  # what is edited was mostly read just before
