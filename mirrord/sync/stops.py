@@ -18,7 +18,7 @@ from mirrord.domain.entry import Digest, EntryId, File, Kind, State
 from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.sync import deletions
-from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_plain_save
 from mirrord.sync.decisions.guard import Alarm, check_all, check_emptied, weigh_deletions
 from mirrord.sync.decisions.move_history import (
     MAX_OWN_MOVES,
@@ -261,7 +261,9 @@ class Restraint:
     async def _turns_of(self, decisions: Sequence[Decision]) -> dict[EntryId, PlannedMove]:
         """The turns that count. Rendering comes later, so of stopped entries the texts to be rendered are read here."""
         carried = [decision for decision in decisions if decision.step in (Step.ROW, Step.FILE)]
-        moving = [decision for decision in carried if decision.move is not Move.INSERT]
+        moving = [
+            decision for decision in carried if decision.move is not Move.INSERT and not self._is_first_save(decision)
+        ]
         prepared = [decision for decision in decisions if decision.step is Step.PREPARE]
         unready = [decision for decision in prepared if self._is_stopped(decision.state.entry)]
         rows = [row for decision in unready if (row := decision.state.row)]
@@ -273,6 +275,15 @@ class Restraint:
         for entry in await self._select_written_by_us(suspects) if suspects else ():
             turns[entry] = replace(turns[entry], is_foreign=False)
         return turns
+
+    def _is_first_save(self, decision: Decision) -> bool:
+        """
+        Whether a program saved a page that mirrord has not moved in the last time.
+
+        A livelock needs moves of mirrord: an entry without any is not followed from its first save on.
+        """
+        is_save = decision.move is Move.TO_ROW and decision.place is PlaceMove.NOTHING
+        return is_save and decision.state.entry not in self.followed and is_plain_save(decision.state)
 
     def _may_be_ours(self, entry: EntryId, turn: PlannedMove) -> bool:
         """Whether a trigger may have written the row's version in the transaction of the last move."""

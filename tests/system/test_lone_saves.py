@@ -109,3 +109,18 @@ async def test_the_file_of_another_page_is_looked_for_where_it_was(mirror: Mirro
         "Page": "another text\n",
         "Third": "a third text\n",
     }
+
+
+async def test_of_many_pages_saved_at_once_only_those_that_mirrord_moved_are_followed(mirror: Mirror) -> None:
+    paths = [f"Page {number}.md" for number in range(5)]
+    mirror.write(dict.fromkeys(paths, LINES))
+    await mirror.settle()
+    moved = mirror.page(paths[0]).id
+    change(mirror.app, moved, markdown="of the app\n")
+    await mirror.settle()
+    restraint = mirror.engine.parts.restraint
+    assert set(restraint.followed) == {moved}
+    mirror.write(dict.fromkeys(paths, "new\n"))
+    await mirror.settle()
+    assert set(mirror.rows().values()) == {"new\n"}
+    assert set(restraint.followed) == {moved}

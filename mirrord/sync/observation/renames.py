@@ -127,9 +127,10 @@ def _find_rewritten(files: Mapping[str, FoundFile], memory: EarlierState) -> dic
 
 def _match_texts(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, Base]:
     """Rewritten pages whose files have the text of another page, with that page's base."""
-    rewritten = _find_rewritten(files, memory)
-    texts = {path: text for path in rewritten if (text := _text_of(files[path])) is not None}
-    owners = match_texts(memory.base_texts, texts) if memory.base_texts else {}
+    if not memory.base_texts:  # of a burst of saves, each text would be decoded for nothing
+        return {}
+    texts = {path: text for path in _find_rewritten(files, memory) if (text := _text_of(files[path])) is not None}
+    owners = match_texts(memory.base_texts, texts)
     bases = {path: memory.base_of_entry[entry] for path, entry in owners.items() if entry in memory.base_of_entry}
     return {path: base for path, base in bases.items() if base.path != path and _may_claim(files[path], base)}
 
