@@ -21,7 +21,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Deletions that wait. side: where they were detected. decision: None until a person decides."""
+    """Losses that wait. side: where they were detected. decision: None until a person decides."""
 
     id: int
     reason: str
@@ -34,7 +34,7 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class NewHalt:
-    """Deletions that stop now. side: where they were detected; None: after a rewind."""
+    """Losses that stop now. side: where they were detected; None: after a rewind."""
 
     reason: str
     side: str | None

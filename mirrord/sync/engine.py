@@ -4,7 +4,6 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -20,15 +19,16 @@ from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_wor
 from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine_parts import ImportProgress, ScanProgress, make_parts
 from mirrord.sync.handshake import Root
+from mirrord.sync.held_contents import carry_out_content_halt, halt_held_contents
 from mirrord.sync.lone_edits import read_feed
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.observation.unrecorded_bases import store_unrecorded_bases
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
-from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
-from mirrord.sync.stops import reverse_losses
+from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass, undo_deletions
+from mirrord.sync.stops import CONTENT_SIDE
 from mirrord.sync.timing import Backoff, measure_work, pause
-from mirrord.sync.writing.apply import PassOutcome, apply_decisions
+from mirrord.sync.writing.apply import PassOutcome
 
 log = logging.getLogger(__name__)
 
@@ -231,6 +231,7 @@ class Engine:
                 return
             if self.adoption.active and not (self.intake.is_ready or self._rescan):  # a scan shows what was renamed
                 await self._end_adoption()
+            await halt_held_contents(self.parts)
             if self.halts.is_halted and time.monotonic() >= self.halts.retry_at:
                 await self._carry_out_decisions()
             if self.halts.gathered_deletions.is_due:
@@ -372,12 +373,14 @@ class Engine:
                 await self.halts.close(halt)
 
     async def _carry_out(self, halt: Halt) -> bool:
+        if halt.side == CONTENT_SIDE:
+            return await carry_out_content_halt(self.parts, halt)
         if halt.side is not None and halt.decision == "apply":
             return await self._delete(dict.fromkeys(halt.entries), frozenset(halt.entries))
         if halt.side is None:
             await self._resume_after_rewind(halt)
         else:
-            await self._undo_deletions(halt.entries)
+            await undo_deletions(self.parts, halt.entries)
         return True
 
     async def _resume_after_rewind(self, halt: Halt) -> None:
@@ -386,12 +389,3 @@ class Engine:
             self.adoption.begin(Rewind.UNKNOWN)
             self._recompare = True
             self.queue.wake()
-
-    async def _undo_deletions(self, entries: Sequence[EntryId]) -> None:
-        """Undo deletions that were a mistake."""
-        observation = await observe_sides(self.parts, Dirty(entries=frozenset(entries)))
-        applied = PassOutcome()
-        decisions = self.retries.decide(observation, list(observation.states.values()))
-        mark_other_changes(self.parts, decisions)
-        await apply_decisions(self.sides, reverse_losses(decisions), observation.look.views, applied)
-        await conclude(self.parts, observation, applied)

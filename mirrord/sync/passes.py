@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import replace
 
 from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import Base, File, State
+from mirrord.domain.entry import Base, EntryId, File, State
 from mirrord.errors import Fenced, Locked, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import printable
@@ -23,7 +23,8 @@ from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.observation.waiting_plans import NO_PLANS, MetPlans
-from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
+from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed, mark_other_changes
+from mirrord.sync.stops import reverse_losses
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
 from mirrord.sync.writing.row_statements import new_base
@@ -87,6 +88,16 @@ async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) 
         raise
     await _report_failure(parts, dirty, failure)
     return FAILED_RETRY_SECONDS
+
+
+async def undo_deletions(parts: EngineParts, entries: Collection[EntryId]) -> None:
+    """Undo deletions that were a mistake."""
+    observation = await observe_sides(parts, Dirty(entries=frozenset(entries)))
+    applied = PassOutcome()
+    decisions = parts.retries.decide(observation, list(observation.states.values()))
+    mark_other_changes(parts, decisions)
+    await apply_decisions(parts.sides, reverse_losses(decisions), observation.look.views, applied)
+    await conclude(parts, observation, applied)
 
 
 async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> None:

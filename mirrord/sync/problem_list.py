@@ -22,7 +22,8 @@ _CODES_OF_UNREAD_FILES = _CODES_SEEN_BY_LOOKING | {"damaged"}
 _CODES_ENDED_BY_MOVING = frozenset(
     {"in-the-way", "unwritable", "blob", "internal", "render", "content-lost", "livelock", "trigger"}
 )
-CODES_OF_REFUSED_ROWS = frozenset({"render", "content-lost"})
+_CODE_OF_HELD_CONTENT = "content-lost"
+CODES_OF_REFUSED_ROWS = frozenset({"render", _CODE_OF_HELD_CONTENT})
 _RESTORED = (
     " Its file was removed meanwhile and is back with the last text, since the change waits; to delete the page, "
     "delete its row, or settle the change and remove the file again."
@@ -35,12 +36,18 @@ MAX_REPORTED_PROBLEMS = 50
 
 
 class ProblemList:
-    """The listed problems of one mirror. paths: the paths that have one."""
+    """
+    The listed problems of one mirror.
+
+    paths: the paths that have one. held_contents: path by entry with a document of an app that leaves nothing of its
+    page.
+    """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._problems: dict[tuple[str, str], Problem] = {}
         self.paths = frozenset[str]()
+        self.held_contents: dict[EntryId, str] = {}
 
     def paths_seen_in_tree(self) -> list[str]:
         """Paths of the problems that were seen in the tree."""
@@ -71,7 +78,7 @@ class ProblemList:
         """Load the problems that an earlier daemon listed, in an open transaction."""
         listed = await open_issues.load_problems(connection, self._sides.tenant)
         self._problems = {(problem.path, problem.code): problem for problem in listed}
-        self.paths = frozenset(path for path, _ in self._problems)
+        self._note_listed()
 
     async def update(
         self,
@@ -132,4 +139,17 @@ class ProblemList:
         for key in solved:
             del self._problems[key]
         self._problems.update({(problem.path, problem.code): problem for problem in new_problems})
+        self._note_listed()
+
+    async def end_held_content(self, entry: EntryId) -> None:
+        """Remove the problem of a document that a person has decided about."""
+        await self.change([], [key for key, each in self._problems.items() if _is_held(each) and each.entry == entry])
+
+    def _note_listed(self) -> None:
         self.paths = frozenset(path for path, _ in self._problems)
+        held_problems = [problem for problem in self._problems.values() if _is_held(problem)]
+        self.held_contents = {problem.entry: problem.path for problem in held_problems if problem.entry is not None}
+
+
+def _is_held(problem: Problem) -> bool:
+    return problem.code == _CODE_OF_HELD_CONTENT

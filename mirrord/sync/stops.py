@@ -40,6 +40,8 @@ from mirrord.sync.writing.write_outcomes import Outcome
 
 log = logging.getLogger(__name__)
 
+CONTENT_SIDE = "content"  # of halts about documents of apps that are held (sync.held_contents)
+_APP_SIDES = frozenset({"row", "vanished"})
 ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 
@@ -61,9 +63,15 @@ class Halts:
         """Whether there is a halt, decided or not."""
         return bool(self._standing_halts)
 
+    @property
+    def content_halts(self) -> list[Halt]:
+        """The halts about documents of apps that are held, decided or not."""
+        return [halt for halt in self._standing_halts if halt.side == CONTENT_SIDE]
+
     async def load(self, connection: Connection) -> None:
         """Read the halts and the decisions about them in an open transaction."""
         self._standing_halts = await open_issues.load_halts(connection, self._sides.tenant, self._sides.mirror)
+        self._sides.is_content_halted = any(halt.decision is None for halt in self.content_halts)
 
     async def _load_again(self) -> None:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
@@ -106,7 +114,7 @@ class Halts:
         entries = list(settled)
         text = rewind_sentence(rewind, len(entries))
         if text is not None:
-            await self._add_halt(Alarm(rewind.value, text), None, entries)
+            await self.add_halt(Alarm(rewind.value, text), None, entries)
 
     async def _carry_over(self, side: str, decisions: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         waiting_ids = self._waiting_entries(side) - allowed
@@ -123,7 +131,7 @@ class Halts:
             side, counted_ids, sum(1 for decision in decisions if is_page_or_attachment(decision.state))
         )
         if alarm is not None:
-            await self._add_halt(alarm, side, asked_ids)
+            await self.add_halt(alarm, side, asked_ids)
             decisions = [decision for decision in decisions if decision.state.entry in allowed]
         if decisions:
             outcome.add(await self._carry_out(side, decisions, allowed))
@@ -147,7 +155,7 @@ class Halts:
     async def _find_alarm(self, side: str, entries: Sequence[EntryId], files: int) -> Alarm | None:
         if not entries:
             return None
-        if any(halt.decision is None for halt in self._standing_halts):  # a decided halt does not delay other deletions
+        if any(_delays_deletions(halt, side) for halt in self._standing_halts):
             return Alarm("halted", "More deletions wait, because deletions of this tenant are halted.")
         (
             based_files,
@@ -161,7 +169,8 @@ class Halts:
             side, len(entries), self.gathered_deletions.count_recent(side), based_files + based_records
         )
 
-    async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
+    async def add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
+        """Note that *entries* wait for a person."""
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             halt = open_issues.NewHalt(alarm.reason, side, alarm.sentence + ADVICE, entries)
@@ -181,6 +190,11 @@ class Halts:
         """The number of files without records."""
         paths = self._sides.looker.index.paths()
         return sum(1 for path in paths if "." in path.rpartition("/")[2] and parent_of(path) not in RECORD_DIRECTORIES)
+
+
+def _delays_deletions(halt: Halt, side: str) -> bool:
+    """Whether deletions seen on *side* wait for *halt*; for one that is decided, or about another side, they do not."""
+    return halt.decision is None and (halt.side != CONTENT_SIDE or side in _APP_SIDES)
 
 
 def is_page_or_attachment(state: State) -> bool:

@@ -37,7 +37,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Measures], float | None]]] = {
     "feed_lag_seconds": ("Since the first change of rows that was not read yet.", lambda each: each.feed_seconds),
     "feed_lag_changes": ("Changes of rows known of and not read yet.", lambda each: each.feed_changes),
     "conflicts": ("Open conflicts.", _count_of(lambda each: each.conflicts)),
-    "halts": ("Open halts: deletions wait for a decision.", _count_of(lambda each: each.halts)),
+    "halts": ("Open halts: deletions or emptied pages wait for a decision.", _count_of(lambda each: each.halts)),
     "problems": ("Listed problems.", _count_of(lambda each: each.problems)),
     "approvals": ("Requests that wait for a decision.", _count_of(lambda each: each.approvals)),
 }

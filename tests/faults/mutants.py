@@ -34,6 +34,34 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "many pages that an app emptied are each held, and that is all",
+        "sync/decisions/guard.py",
+        "if pages <= limit and not is_halted:",
+        "if not is_halted:",
+        "tests/system/test_halted_contents.py",
+    ),
+    Mutant(
+        "only what was held when the halt came is in it",
+        "sync/decisions/guard.py",
+        "if pages <= limit and not is_halted:",
+        "if pages <= limit or is_halted:",
+        "tests/system/test_halted_contents.py",
+    ),
+    Mutant(
+        "short pages are emptied while an app is halted",
+        "sync/writing/row_rendering.py",
+        "return HALTED_LIMITS if page.is_halted else USUAL_LIMITS",
+        "return USUAL_LIMITS",
+        "tests/system/test_halted_contents.py",
+    ),
+    Mutant(
+        "a decision about emptied pages writes over rows that changed since",
+        "sync/held_contents.py",
+        'if not any("content" in row.ahead_columns for row in rows):',
+        "if not rows:",
+        "tests/system/test_halted_contents.py",
+    ),
+    Mutant(
         "a new text is not synced before it takes its place",
         "mirror/write/journal.py",
         "kernel.fsync_all(descriptor, *notes)",

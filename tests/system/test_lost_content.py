@@ -349,22 +349,6 @@ def assert_kept_apart(mirrord: Mirrord, path: str, page: UUID, edited: str) -> N
     assert_listed(mirrord, path, "confirm_content", str(page))
 
 
-def test_many_emptied_pages_are_each_held_and_nothing_halts(mirrord: Mirrord) -> None:
-    pages = [derived_page(mirrord) for _ in range(30)]
-    with mirrord.app.transaction():
-        for _, page, _ in pages:
-            change(mirrord.app, page, content=Jsonb(EMPTIED))
-    for path, _, _ in pages:
-        eventually(lambda path=path: codes(mirrord, path) == ["content-lost"], f"{path} to be held")  # type: ignore[misc]
-        assert mirrord.text(path) == TEXT
-    assert value(mirrord.app, "SELECT count(*) FROM mirrord.halt WHERE decided_at IS NULL") == 0
-    for _, page, _ in pages:
-        confirm(mirrord, page)
-    for path, _, _ in pages:
-        eventually(lambda path=path: mirrord.text(path) == "t\n", f"{path} to be emptied")  # type: ignore[misc]
-        assert_over(mirrord, path)
-
-
 def test_a_page_of_an_app_that_has_no_file_yet_is_not_judged(mirrord: Mirrord) -> None:
     name = f"New {uuid4().hex[:8]}"
     with mirrord.app.transaction():

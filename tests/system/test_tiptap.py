@@ -17,7 +17,7 @@ from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.starterkit.block_images import with_block_images, with_inline_images
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import to_starterkit
-from mirrord.markdown.write.content_losses import find_loss
+from mirrord.markdown.write.content_losses import USUAL_LIMITS, find_loss
 from mirrord.markdown.write.render import NewViews, render, splice_document
 from tests.guide import examples, name_of
 from tests.support import node
@@ -177,7 +177,7 @@ def test_an_ordinary_editor_shows_and_saves_every_page_in_the_form_for_it(tiptap
 
     saved = tiptap.save_as_ordinary_app(to_starterkit(content), is_checked=True)
 
-    assert splice_document(page.body, from_starterkit(saved, content), "\n", is_confirmed=False) == page.body
+    assert splice_document(page.body, from_starterkit(saved, content), "\n", limits=USUAL_LIMITS) == page.body
 
 
 @PATIENT
@@ -198,7 +198,7 @@ def test_an_editor_with_block_images_shows_and_saves_every_page_in_the_form_for_
     )
 
     restored = from_starterkit(with_inline_images(saved, content), content)
-    assert splice_document(page.body, restored, "\n", is_confirmed=False) == page.body
+    assert splice_document(page.body, restored, "\n", limits=USUAL_LIMITS) == page.body
 
 
 @PATIENT

@@ -11,6 +11,7 @@ from mirrord.sync.decisions.guard import (
     check_space,
     describe_effects,
     weigh_deletions,
+    weigh_held_contents,
 )
 
 COUNTS = st.integers(0, 10_000)
@@ -109,3 +110,27 @@ def test_files_are_not_written_where_less_than_a_gibibyte_or_a_twentieth_is_free
     free: int, total: int, stops: bool
 ) -> None:
     assert (check_space(free, total) is not None) == stops
+
+
+@pytest.mark.parametrize(
+    ("pages", "total", "is_halted", "halts"),
+    [
+        (25, 30, False, False),
+        (26, 30, False, True),
+        (26, 260, False, False),
+        (27, 260, False, True),
+        (1, 30, True, True),
+    ],
+)
+def test_more_held_pages_than_the_guard_lets_pass_halt_and_further_ones_join(
+    pages: int, total: int, is_halted: bool, halts: bool
+) -> None:
+    alarm = weigh_held_contents(pages, total, is_halted=is_halted)
+    assert (alarm is not None) is halts
+    assert alarm is None or alarm.sentence.startswith(f"{pages} of {total} entries are held")
+
+
+def test_the_effects_of_a_halt_of_held_pages_are_told() -> None:
+    apply, discard = describe_effects("content", 50)
+    assert apply == "50 pages become what the app wrote; their history stays"
+    assert discard.startswith("50 rows get the text of their files again; ")

@@ -89,7 +89,10 @@ def alarm_reasons() -> set[str]:
     spelled = {text for module in (guard, stops) for call in _calls("Alarm", module) for text in _literal(call)}
     losses = {text for call in _calls("_Loss", guard) for text in _literal(call)} - {"rewind"}
     rewinds = {rewind.value for rewind in (Rewind.TREE, Rewind.DATABASE)}
-    return spelled | losses | {f"all-{loss}" for loss in losses} | rewinds
+    all_losses = {
+        f"all-{loss}" for loss in losses - {"mass-content-lost"}
+    }  # what is held is no loss, however much it is
+    return spelled | losses | all_losses | rewinds
 
 
 def _calls(name: str, module: ast.Module) -> Iterator[ast.Call]:

@@ -33,8 +33,8 @@ class SyncStatus:
 
     daemon: a daemon works on this tenant. pending: changes it has not carried over yet; None without a daemon, and for
     tokens with patterns, to whom numbers and sentences about all files would tell what they may not see.
-    conflicts: pages with the other text of a conflict. halted: deletions await a person. sentences: reasons why
-    nothing is synced now.
+    conflicts: pages with the other text of a conflict. halted: deletions or emptied pages await a person.
+    sentences: reasons why nothing is synced now.
     path, digest: of the requested page, digest in hex; then problems are only its own. synced: Postgres has that
     digest. other_problems: number of problems of other files.
     """
@@ -83,12 +83,12 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
 
 
 def why_halted(session: Session) -> str | None:
-    """Why nothing big should change now: a person paused sync, or deletions await one; None: nothing stops it."""
+    """Why nothing big should change now: a person paused sync, or losses await one; None: nothing stops it."""
     stat = session.tree.whole.stat(PAUSE_FILE)
     if stat is not None and stat.is_file:
         return f"Sync is paused by a person, with the file {PAUSE_FILE}."
     if _read_facts(session)[0].get("halted"):
-        return "Sync has halted: deletions await the decision of a person."
+        return "Sync has halted: deletions or emptied pages await the decision of a person."
     return None
 
 

@@ -27,7 +27,8 @@ class PageRow:
     A page as written by apps: its last markdown, and its columns, of which `ahead` names the new ones.
 
     frontmatter, content, prior_content: JSON in Postgres' form, which may exceed the limits of parsers. prior_content:
-    the document before `content`, if that is new. is_confirmed: all that `content` removes is meant.
+    the document before `content`, if that is new. is_confirmed: all that `content` removes is meant. is_halted:
+    many pages of the tenant are held, so smaller losses are held as well.
     """
 
     entry: EntryId
@@ -44,6 +45,7 @@ class PageRow:
     content: str | None
     prior_content: str | None
     is_confirmed: bool = False
+    is_halted: bool = False
     dialect: Dialect = Dialect.PLAIN
 
 
@@ -104,6 +106,16 @@ class DerivedText:
     text: PageValues
     digest: Digest
     content: Document | None
+
+
+_CONFIRM_CONTENT = """
+UPDATE mirrord.page SET confirmed = version
+ WHERE tenant_id = %s AND id = %s AND deleted_at IS NULL AND 'content' = ANY (ahead)"""
+
+
+async def confirm_content(connection: Connection, tenant: TenantId, page: EntryId) -> None:
+    """Note that all is meant which the waiting document of *page* removes."""
+    await connection.execute(_CONFIRM_CONTENT, (tenant, page))
 
 
 async def store_text(connection: Connection, tenant: TenantId, page: PageRow, derived: DerivedText) -> bool:

@@ -7,12 +7,11 @@ writes it so. Other programs drop such nodes first. Both look like a person's ed
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from mirrord.markdown.schema.document import INLINE, Node
 
-MIN_GUARDED_BYTES: Final = 200  # of text: a shorter page may be emptied
-MIN_DROPPED_NODES: Final = 3  # of types that ordinary editors do not know: fewer may be removed
 MIN_KEPT_CHARACTERS: Final = 16  # of text that is in both documents: with fewer, nothing of the page is left
 
 # TipTap's StarterKit, TableKit, TaskList, TaskItem and Image. The parts of `details` count as one node with it.
@@ -27,7 +26,24 @@ ORDINARY_MARKS: Final = frozenset({"bold", "italic", "strike", "code", "link", "
 _MAX_NAMED_TYPES = 4  # in a sentence
 
 
-def find_loss(old: Sequence[Node], new: Sequence[Node]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class LossLimits:
+    """
+    What may be removed from a page without being asked about.
+
+    guarded_bytes: of text; a page that has no more may be emptied. dropped_nodes: of types that ordinary editors do not
+    know; fewer may be removed.
+    """
+
+    guarded_bytes: int
+    dropped_nodes: int
+
+
+USUAL_LIMITS: Final = LossLimits(guarded_bytes=200, dropped_nodes=3)
+HALTED_LIMITS: Final = LossLimits(guarded_bytes=MIN_KEPT_CHARACTERS, dropped_nodes=1)  # while many pages are held
+
+
+def find_loss(old: Sequence[Node], new: Sequence[Node], limits: LossLimits = USUAL_LIMITS) -> str | None:
     """
     What of a page with the blocks *old* is gone in *new*, as half a sentence; None: nothing that is held.
 
@@ -36,12 +52,12 @@ def find_loss(old: Sequence[Node], new: Sequence[Node]) -> str | None:
     if not _begin_alike(old, new):
         old_texts, new_texts = Counter(_texts_in(old)), Counter(_texts_in(new))
         size = sum(len(text.encode(errors="replace")) for text in old_texts.elements())
-        if size > MIN_GUARDED_BYTES and not _leave_text(old_texts, new_texts):
+        if size > limits.guarded_bytes and not _leave_text(old_texts, new_texts):
             return f"nothing of the page's {size:,} bytes of text is left{_reason_of(Counter(_foreign_types_in(old)))}"
     if any(_foreign_types_in(new)):
         return None
     dropped_types = Counter(_foreign_types_in(old))
-    if dropped_types.total() >= MIN_DROPPED_NODES:
+    if dropped_types.total() >= limits.dropped_nodes:
         return f"every {_names_of(dropped_types, ' and ')} is gone from the page"
     return None
 

@@ -31,7 +31,7 @@ from mirrord.markdown.schema.document import Document, Node, check_document, mak
 from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
-from mirrord.markdown.write.content_losses import find_loss
+from mirrord.markdown.write.content_losses import LossLimits, find_loss
 from mirrord.markdown.write.foreign_marks import mark_foreign_syntax
 from mirrord.markdown.write.former_lines import former_lines
 
@@ -61,15 +61,15 @@ def splice_document(
     ending: str,
     former: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
-    is_confirmed: bool = True,
+    limits: LossLimits | None = None,
     dialect: Dialect = Dialect.PLAIN,
 ) -> str:
     """
     *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
     So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
-    New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint. is_confirmed:
-    all that the document removes is meant. dialect: its syntax stays raw, also where a person typed it as text.
+    New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint. limits: of
+    what it may remove; None: all is meant. dialect: its syntax stays raw, also where a person typed it as text.
 
     Raises:
         ContentLost: it is not confirmed, and removes what a person may not have removed.
@@ -84,8 +84,8 @@ def splice_document(
         raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
-    if not is_confirmed:
-        _check_losses([part.block for part in page.cut.parts], after)
+    if limits is not None:
+        _check_losses([part.block for part in page.cut.parts], after, limits)
     try:
         return _splice_blocks(page, after, ending)
     except Damaged:
@@ -107,9 +107,10 @@ def _splice_blocks(page: _Page, after: Sequence[Block], ending: str) -> str:
     raise Damaged(f"the change would lose {lost_path}: Markdown cannot hold it beside the blocks around it")
 
 
-def _check_losses(old: Sequence[Block], new: Sequence[Block]) -> None:
+def _check_losses(old: Sequence[Block], new: Sequence[Block], limits: LossLimits) -> None:
     """Raise ContentLost if a person may not have removed what is in *old* and not in *new*."""
-    loss = find_loss(*([node for block in blocks for node in block.nodes] for blocks in (old, new)))
+    old_nodes, new_nodes = ([node for block in blocks for node in block.nodes] for blocks in (old, new))
+    loss = find_loss(old_nodes, new_nodes, limits)
     if loss is not None:
         raise ContentLost(f"in the content that an app wrote {loss}")
 
@@ -211,7 +212,7 @@ def render(
     stem: str,
     former: Sequence[str] = (),
     *,
-    is_confirmed: bool = True,
+    limits: LossLimits | None = None,
 ) -> PageText:
     """
     The new Markdown of a page.
@@ -221,7 +222,7 @@ def render(
         ahead: the names of the views that the app wrote; the others are ignored.
         stem: the file's name without ending, the title of a page whose front matter has none.
         former: its earlier texts, the newest first: what returns from them is spelled as it was.
-        is_confirmed: all that the new content removes is meant.
+        limits: of what the new content may remove; None: all is meant.
 
     A column takes precedence over the same key in `frontmatter`. `id` is added if the front matter has no
     such key, and never changed.
@@ -231,19 +232,19 @@ def render(
         Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
     if "content" in ahead:
-        page = _replace_content(page, new_views.content, former, is_confirmed=is_confirmed)
+        page = _replace_content(page, new_views.content, former, limits)
     if ahead - {"content"}:
         page = with_keys(page, _collect_changes(page.views, ahead, new_views, stem))
     return page
 
 
 def _replace_content(
-    page: PageText, content: Document | None, former: Sequence[str], *, is_confirmed: bool
+    page: PageText, content: Document | None, former: Sequence[str], limits: LossLimits | None
 ) -> PageText:
     ending = first_line_ending(page.text)
     returning = former_lines([page.text, *former], page.dialect) if former else {}
     document = check_document(content or {"type": "doc"})
-    body = splice_document(page.body, document, ending, returning, is_confirmed=is_confirmed, dialect=page.dialect)
+    body = splice_document(page.body, document, ending, returning, limits=limits, dialect=page.dialect)
     head = page.head
     if head and body and head[-1] not in "\r\n":
         head += ending

@@ -73,6 +73,13 @@ _LOSSES["page"] = _Loss(
     "{n} rows are deleted in the app",
     "nothing changes",
 )
+_LOSSES["content"] = _Loss(
+    "mass-content-lost",
+    "are held, because an app wrote documents that leave nothing of them, or none of their special nodes",
+    "their files and `markdown` stay",
+    "{n} pages become what the app wrote; their history stays",
+    "{n} rows get the text of their files again; what the app wrote stays in their history",
+)
 _REWIND = _Loss(
     "rewind",
     "",
@@ -90,7 +97,7 @@ def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm
     "app" (rows of a bound app), "page" (pages of such rows).
     recent: deletions of the last ten minutes. total: live entries before the loss.
     """
-    limit = max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))
+    limit = _max_losses(total)
     if deletions + recent <= limit:
         return None
     loss = _LOSSES[side]
@@ -100,6 +107,24 @@ def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm
         + (f" ({recent} more in the last ten minutes)" if recent else "")
         + f"; {loss.stays} until you decide, because more than {limit} at once are often an accident.",
     )
+
+
+def weigh_held_contents(pages: int, total: int, *, is_halted: bool) -> Alarm | None:
+    """
+    The alarm for too many documents of apps that are held; None: each waits for itself.
+
+    pages: that are held, since whenever. is_halted: a halt of such pages is open, which further ones join.
+    """
+    limit = _max_losses(total)
+    if pages <= limit and not is_halted:
+        return None
+    loss = _LOSSES["content"]
+    reason = f"because more than {limit} are often an editor that does not know the pages"
+    return Alarm(loss.reason, f"{pages} of {total} entries {loss.happened}; {loss.stays} until you decide, {reason}.")
+
+
+def _max_losses(total: int) -> int:
+    return max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))
 
 
 def describe_effects(side: str | None, count: int) -> tuple[str, str]:

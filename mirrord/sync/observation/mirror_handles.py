@@ -37,8 +37,9 @@ class Sides:
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
     links: which renames and moves links follow. dialect: of the tenant's pages. content_loss: what becomes of tables
-    that Markdown lacks. writer: makes the statements of this mirror. is_first: when the mirror was opened, its tenant
-    had no past, neither mirrors nor changes, so that nothing of an earlier daemon has to be looked for.
+    that Markdown lacks. is_content_halted: many documents of apps are held. writer: makes the statements of this
+    mirror. is_first: when the mirror was opened, its tenant had no past, neither mirrors nor changes, so that nothing
+    of an earlier daemon has to be looked for.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Sides:
     dialect: Dialect = Dialect.PLAIN
     days: DayFormats = USUAL_DAYS
     content_loss: ContentLoss = ContentLoss.DEGRADE
+    is_content_halted: bool = False
     writer: StatementBuilder = field(init=False)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 

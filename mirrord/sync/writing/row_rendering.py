@@ -26,6 +26,7 @@ from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document
 from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write.content_losses import HALTED_LIMITS, USUAL_LIMITS, LossLimits
 from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import complete_ids, keep_nodes_and_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
@@ -159,7 +160,7 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
         if page.version != row.version:
             continue
         try:
-            derived = await _derive_loaded(connection, sides, page)
+            derived = await _derive_loaded(connection, sides, replace(page, is_halted=sides.is_content_halted))
             is_stored = await _store_derived(connection, sides, page, derived)
         except Damaged as error:
             result.refusals.append(refusal_of_page(page.entry, error))
@@ -307,4 +308,11 @@ def _render_views(page: PageRow, content: Document | None, former: Sequence[str]
         content=content,
     )
     text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
-    return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)
+    return render(text, page.ahead_columns, fields, stem, former, limits=_limits_of(page))
+
+
+def _limits_of(page: PageRow) -> LossLimits | None:
+    """What an app may remove from *page*; None: anything, because it was confirmed."""
+    if page.is_confirmed:
+        return None
+    return HALTED_LIMITS if page.is_halted else USUAL_LIMITS

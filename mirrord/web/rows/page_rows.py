@@ -18,7 +18,8 @@ SELECT m.id FROM mirrord.mirror AS m WHERE m.tenant_id = p.tenant_id AND (m.expi
 # Its file or row is gone, and a person has to decide which of the two is meant.
 HALTED_SQL = """
 EXISTS (SELECT FROM mirrord.halt AS h
-         WHERE h.tenant_id = p.tenant_id AND h.closed_at IS NULL AND p.id = ANY (h.entries))"""
+         WHERE h.tenant_id = p.tenant_id AND h.closed_at IS NULL AND p.id = ANY (h.entries)
+           AND h.side IS DISTINCT FROM 'content')"""
 ON_DISK_SQL = f"""
 (p.ahead = '{{}}' AND p.name_key IS NOT NULL AND NOT {HALTED_SQL} AND EXISTS ({_AT_WORK}) AND NOT EXISTS (
     SELECT FROM ({_AT_WORK}) AS m WHERE NOT EXISTS (

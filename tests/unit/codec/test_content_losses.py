@@ -12,13 +12,7 @@ from mirrord.errors import ContentLost
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import TEXTBLOCKS, Document, Node, make_document, text_node
-from mirrord.markdown.write.content_losses import (
-    MIN_DROPPED_NODES,
-    MIN_GUARDED_BYTES,
-    ORDINARY_MARKS,
-    ORDINARY_NODES,
-    find_loss,
-)
+from mirrord.markdown.write.content_losses import HALTED_LIMITS, ORDINARY_MARKS, ORDINARY_NODES, USUAL_LIMITS, find_loss
 from mirrord.markdown.write.render import NewViews, render
 from tests.guide import examples
 from tests.unit.codec.documents import documents, markdown
@@ -74,10 +68,10 @@ def test_a_page_without_foreign_nodes_that_is_emptied_is_held_without_a_word_abo
     assert find_loss(blocks(PROSE), []) == f"nothing of the page's {len(PROSE.strip())} bytes of text is left"
 
 
-@pytest.mark.parametrize("size", [MIN_GUARDED_BYTES, MIN_GUARDED_BYTES + 1])
+@pytest.mark.parametrize("size", [USUAL_LIMITS.guarded_bytes, USUAL_LIMITS.guarded_bytes + 1])
 def test_only_pages_with_some_text_are_held_when_they_are_emptied(size: int) -> None:
     text = ("word " * 100)[: size - 1] + "x"
-    assert (find_loss(blocks(text), []) is not None) is (size > MIN_GUARDED_BYTES)
+    assert (find_loss(blocks(text), []) is not None) is (size > USUAL_LIMITS.guarded_bytes)
 
 
 def test_a_page_of_which_one_sentence_is_left_is_not_held() -> None:
@@ -104,10 +98,20 @@ def test_marks_that_ordinary_editors_lack_count_as_nodes() -> None:
     assert find_loss(blocks(text), stripped) == "every `superscript` is gone from the page"
 
 
-@pytest.mark.parametrize("count", range(1, MIN_DROPPED_NODES))
+@pytest.mark.parametrize("count", range(1, USUAL_LIMITS.dropped_nodes))
 def test_a_person_may_delete_the_only_foreign_nodes_of_a_page(count: int) -> None:
     links = " ".join(f"[[Page {number}]]" for number in range(count))
     assert find_loss(blocks(f"{PROSE}\n\n{links}\n"), blocks(PROSE)) is None
+
+
+def test_single_nodes_and_short_pages_are_held_where_many_pages_are() -> None:
+    short = "The ferry waits for [[Boats]].\n"
+    assert find_loss(blocks(short), [paragraph("t")]) is None
+    assert "nothing of the page" in (find_loss(blocks(short), [paragraph("t")], HALTED_LIMITS) or "")
+    plain = [paragraph("The ferry waits for Boats.")]
+    assert find_loss(blocks(short), plain, HALTED_LIMITS) == "every `wikilink` is gone from the page"
+    assert find_loss(blocks("0123456789abcdef\n"), [], HALTED_LIMITS) is None
+    assert find_loss(blocks(short), blocks(short.replace("ferry", "boat")), HALTED_LIMITS) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +184,7 @@ def test_any_two_documents_can_be_compared(content: Document, other: Document) -
 def test_only_content_that_is_not_confirmed_is_judged() -> None:
     empty = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=make_document([]))
     page = PageText(LINKED)
-    assert render(page, frozenset(["content"]), empty, stem="Page", is_confirmed=True).text == ""
+    assert render(page, frozenset(["content"]), empty, stem="Page", limits=None).text == ""
     with pytest.raises(ContentLost, match="in the content that an app wrote nothing of the page"):
-        render(page, frozenset(["content"]), empty, stem="Page", is_confirmed=False)
-    assert render(page, frozenset(["title"]), empty, stem="Page", is_confirmed=False).text == LINKED
+        render(page, frozenset(["content"]), empty, stem="Page", limits=USUAL_LIMITS)
+    assert render(page, frozenset(["title"]), empty, stem="Page", limits=USUAL_LIMITS).text == LINKED

@@ -13,7 +13,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import to_starterkit
-from mirrord.markdown.write.content_losses import ORDINARY_MARKS, ORDINARY_NODES
+from mirrord.markdown.write.content_losses import ORDINARY_MARKS, ORDINARY_NODES, USUAL_LIMITS
 from mirrord.markdown.write.render import splice_document
 from mirrord.markdown.write.stored_form import values_to_store
 from tests.support.laws import scale_examples
@@ -94,7 +94,7 @@ def written(body: str, *edits: tuple[str, str]) -> str:
     for old, new in edits:
         assert old in sent
         sent = sent.replace(old, new)
-    return splice_document(body, from_starterkit(json.loads(sent), base), "\n", is_confirmed=False)
+    return splice_document(body, from_starterkit(json.loads(sent), base), "\n", limits=USUAL_LIMITS)
 
 
 def types_in(node: Node) -> set[str]:
@@ -123,14 +123,14 @@ def test_a_page_that_such_an_editor_saves_keeps_every_byte(body: str) -> None:
     base = stored(body)
     sent = as_sent(to_starterkit(base))
 
-    assert splice_document(body, from_starterkit(sent, base), "\n", is_confirmed=False) == body
+    assert splice_document(body, from_starterkit(sent, base), "\n", limits=USUAL_LIMITS) == body
 
 
 def test_pages_that_such_an_editor_saves_keep_every_byte(pages: list[str], examples: list[str]) -> None:
     for page in [*pages, *examples]:
         body, base = PageText(page).body, read_document(page)
         sent = as_sent(to_starterkit(base))
-        assert splice_document(body, from_starterkit(sent, base), "\n", is_confirmed=False) == body
+        assert splice_document(body, from_starterkit(sent, base), "\n", limits=USUAL_LIMITS) == body
 
 
 @pytest.mark.parametrize(

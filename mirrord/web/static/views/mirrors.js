@@ -39,7 +39,7 @@ function queue({ waits, since }) {
 /** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
 function standing({ behind, halted, problems, is_held, state, stopped }) {
   if (is_held && stopped) return STATUS.stopped;
-  if (halted) return STATUS.toDecide(many(halted, "deletion"));
+  if (halted) return STATUS.toDecide(many(halted, "change"));
   if (behind) return STATUS.behind(many(behind, "change"));
   if (!is_held) return STATUS.wasInSync;
   if (!state) return STATUS.starting;
