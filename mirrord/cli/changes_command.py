@@ -10,7 +10,7 @@ from uuid import UUID
 
 import click
 
-from mirrord.cli.drafts_command import drafts_command
+from mirrord.cli.drafts_command import drafts_command, print_draft
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_REFUSED, as_options, tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
 from mirrord.cli.review_commands import (
@@ -83,12 +83,19 @@ def show(config: Config, tenant: str | None, change_set: str, page: str | None, 
         return print_review(review, page, as_json=as_json)
     if page is not None:
         raise UserError(f"No change set {change_set!r} waits for a review; --page shows a page of those.")
-    loaded_set, entries = run_in_transaction(config, tenant, partial(_load_change_set, beginning=change_set))
+    try:
+        loaded_set, entries = run_in_transaction(config, tenant, partial(_load_change_set, beginning=change_set))
+    except UserError:
+        if change_set.strip() and print_draft(config, tenant, change_set, as_json=as_json):
+            return EXIT_DIFFERENT
+        raise
     if as_json:
         facts = [_entry_facts(entry) for entry in entries]
         click.echo(json.dumps(_change_set_facts(loaded_set, len(entries)) | {"entries": facts}, indent=2))
     else:
         click.echo(_format_change_set(loaded_set, len(entries)))
+        if loaded_set.undone_by is not None:
+            click.echo(f"Undone by {loaded_set.undone_by}; undo that one to have it again.")
         for entry in entries:
             click.echo(f"{', '.join(entry.changes):<18} {entry.kind:<10} {strip_controls(entry.name)}")
             echo_difference(entry.diff())
@@ -203,11 +210,11 @@ async def _load_change_set(
 
 
 def _format_change_set(change_set: ChangeSet, count: int) -> str:
-    state = "undone" if change_set.undone_by is not None else change_set.state
     entries = "1 entry" if count == 1 else f"{count} entries"
     author, title = strip_controls(format_actor(change_set.actor)), strip_controls(change_set.title)
     identifier = str(change_set.id)[:_ID_LENGTH]
-    return f"{identifier}  {format_time(change_set.started_at)}  {author:<20} {state:<9} {entries:<12} {title}"
+    started, state = format_time(change_set.started_at), change_set.shown_state
+    return f"{identifier}  {started}  {author:<20} {state:<9} {entries:<12} {title}"
 
 
 def _change_set_facts(change_set: ChangeSet, count: int) -> dict[str, Any]:
@@ -218,7 +225,7 @@ def _change_set_facts(change_set: ChangeSet, count: int) -> dict[str, Any]:
         "message": change_set.message,
         "actor": dict(change_set.actor),
         "client": change_set.client,
-        "state": change_set.state,
+        "state": change_set.shown_state,
         "started_at": change_set.started_at.isoformat(),
         "applied_at": change_set.applied_at.isoformat() if change_set.applied_at else None,
         "undoes": _text_of_id(change_set.undoes),

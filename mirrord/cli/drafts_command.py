@@ -1,21 +1,25 @@
-"""`mirrord changes drafts`: the change sets that agents have begun and not ended, as the tree has them."""
+"""`mirrord changes drafts`, and `show` of one: the change sets that agents have begun and not ended, as files."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from mirrord.cli.options import tenant_option, with_config_options
-from mirrord.cli.output import format_actor, format_time, strip_controls
+from mirrord.cli.output import echo_difference, format_actor, format_time, strip_controls
 from mirrord.cli.person_session import open_session
 from mirrord.commands.changes.change_commands import summary_of
+from mirrord.commands.changes.change_review import diff_of_change
+from mirrord.commands.changes.draft_session import reading_draft
 from mirrord.commands.core.session import Session
 from mirrord.config import Config
-from mirrord.errors import Busy
+from mirrord.errors import Busy, MirrordError
 from mirrord.mirror.draft import draft_store
+from mirrord.mirror.draft.draft_changes import DraftChange, changes_of
 from mirrord.mirror.draft.draft_store import DraftFacts
 
 _ID_LENGTH = 18  # characters of an id, as in the list of change sets
@@ -33,8 +37,7 @@ def drafts_command(config: Config, tenant: str | None, as_json: bool) -> None:
     Postgres need not run. They end by themselves 14 days after the last write.
     """
     with open_session(config, tenant) as session:
-        drafts = [facts for facts in draft_store.list_drafts(session.tree) if facts.state == draft_store.OPEN]
-        listed = [_facts_of(session, facts) for facts in drafts]
+        listed = [_facts_of(session, facts) for facts in _open_drafts(session)]
     if as_json:
         click.echo(json.dumps(listed, indent=2))
         return
@@ -42,6 +45,41 @@ def drafts_command(config: Config, tenant: str | None, as_json: bool) -> None:
         click.echo(_format_draft(draft))
     if not listed:
         click.echo("No agent has a change set open.", err=True)
+
+
+def print_draft(config: Config, tenant: str | None, change_set: str, *, as_json: bool) -> bool:
+    """Print what the draft whose id begins so would change, page by page; False: this host has no such draft."""
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(open_session(config, tenant))
+        except (MirrordError, OSError):  # the tree is elsewhere
+            return False
+        own = [facts for facts in _open_drafts(session) if facts.id.startswith(change_set.strip().lower())]
+        if len(own) != 1 or own[0].is_submitted:
+            return False
+        facts = _facts_of(session, own[0])
+        _, tree = stack.enter_context(reading_draft(session, own[0]))
+        changes = [(change, diff_of_change(tree, change)) for change in changes_of(tree)]
+    _print_changes(facts, changes, as_json=as_json)
+    return True
+
+
+def _print_changes(facts: Mapping[str, Any], changes: Sequence[tuple[DraftChange, str]], *, as_json: bool) -> None:
+    if as_json:
+        entries = [
+            {"path": change.path, "from": change.source, "changes": [change.sort], "diff": diff.splitlines()}
+            for change, diff in changes
+        ]
+        click.echo(json.dumps({**facts, "entries": entries}, indent=2))
+        return
+    click.echo(_format_draft(facts))
+    for change, diff in changes:
+        click.echo(f"{change.sort:<18} {strip_controls(change.path)}")
+        echo_difference(diff.splitlines())
+
+
+def _open_drafts(session: Session) -> list[DraftFacts]:
+    return [facts for facts in draft_store.list_drafts(session.tree) if facts.state == draft_store.OPEN]
 
 
 def _facts_of(session: Session, facts: DraftFacts) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class _AcceptOptions:
 @click.argument("change_set", metavar="ID")
 @click.option("--page", "pages", metavar="PATH", multiple=True, help="Accept this page; the others are rejected.")
 @click.option("--block", "blocks", metavar="PATH:N", multiple=True, help="Accept this block of a page only.")
-@click.option("--message", help="Comment for the agent.")
+@click.option("--comment", "--message", "message", help="Comment for the agent.")
 @click.option(
     "--shown", "shown_digest", metavar="DIGEST", help="Accept only what `mirrord changes show` showed with this digest."
 )
@@ -133,7 +133,7 @@ def accept(config: Config, options: _AcceptOptions) -> int:
     """
     Accept the change set ID, or the pages and blocks that are named.
 
-    The daemon applies that as a whole. What is not accepted goes back to the agent with the message.
+    The daemon applies that as a whole. What is not accepted goes back to the agent with the comment.
     """
 
     async def work(connection: Connection, tenant: TenantId) -> tuple[StoredReview, bool]:
@@ -163,11 +163,11 @@ def accept(config: Config, options: _AcceptOptions) -> int:
 @tenant_option
 @click.argument("change_set", metavar="ID")
 @click.option("--page", "pages", metavar="PATH", multiple=True, help="Reject this page only; the others still wait.")
-@click.option("--comment", help="Comment for the agent.")
+@click.option("--comment", "--message", "comment", help="Comment for the agent.")
 def reject(config: Config, tenant: str | None, change_set: str, pages: Sequence[str], comment: str | None) -> None:
     """Send the change set ID back to the agent, or mark pages that will not be accepted."""
     if pages and comment is not None:
-        raise UserError("The comment is sent with the decision: accept the rest with --message, or reject all.")
+        raise UserError("The comment is sent with the decision: accept the rest with --comment, or reject all.")
 
     async def work(connection: Connection, tenant_id: TenantId) -> None:
         review = await _load(connection, tenant_id, change_set)

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import Connection
-from mirrord.domain.entry import TenantId, parse_id
+from mirrord.domain.entry import Actor, TenantId, parse_id
 from mirrord.domain.event import Event, EventType
 from mirrord.domain.review import title_without_words
 
@@ -90,6 +90,24 @@ class ChangeSet:
     applied_at: datetime | None
     undone_by: UUID | None
 
+    @property
+    def shown_state(self) -> str:
+        """What became of it, for people and agents: its state, or `undone`."""
+        return "undone" if self.undone_by is not None else self.state
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a list of change sets, the newest first, goes on; None: at its begin. without: ids that it leaves out."""
+
+    started_at: datetime | None = None
+    id: UUID | None = None
+    without: tuple[UUID, ...] = ()
+
+    def after(self, change_set: ChangeSet) -> "Position":
+        """The position behind *change_set*."""
+        return Position(change_set.started_at, change_set.id, self.without)
+
 
 _COLUMNS = "id, kind, title, message, actor, client, undoes, partial, state, outcome, started_at, applied_at, undone_by"
 _SELECT = f"SELECT {_COLUMNS} FROM mirrord.change_set WHERE tenant_id = %(tenant)s"
@@ -100,6 +118,31 @@ async def load_change_sets(connection: Connection, tenant: TenantId, limit: int)
     query = f"{_SELECT} ORDER BY started_at DESC, id LIMIT %(limit)s"
     rows = await connection.execute(query.encode(), {"tenant": tenant, "limit": limit})
     return [ChangeSet(*row) for row in await rows.fetchall()]
+
+
+async def load_of_actor(
+    connection: Connection, tenant: TenantId, actor: Actor, position: Position, limit: int
+) -> list[ChangeSet]:
+    """The change sets of an actor after a position, the newest first."""
+    query = (
+        f"{_SELECT} AND actor = %(actor)s AND NOT id = ANY (%(without)s) AND (%(at)s::timestamptz IS NULL "
+        "OR (started_at, id) < (%(at)s, %(id)s::uuid)) ORDER BY started_at DESC, id DESC LIMIT %(limit)s"
+    )
+    values = {"tenant": tenant, "actor": Jsonb({"kind": actor.kind, "name": actor.name}), "limit": limit}
+    values |= {"at": position.started_at, "id": position.id, "without": list(position.without)}
+    return [ChangeSet(*row) for row in await (await connection.execute(query.encode(), values)).fetchall()]
+
+
+async def load_undone(
+    connection: Connection, tenant: TenantId, actor: Actor, change_sets: Sequence[UUID]
+) -> dict[UUID, UUID]:
+    """Those of an actor's change sets that were undone, with the undo of each."""
+    rows = await connection.execute(
+        "SELECT id, undone_by FROM mirrord.change_set "
+        "WHERE tenant_id = %s AND id = ANY (%s) AND actor = %s AND undone_by IS NOT NULL",
+        (tenant, list(change_sets), Jsonb({"kind": actor.kind, "name": actor.name})),
+    )
+    return dict(await rows.fetchall())
 
 
 async def find_change_sets(connection: Connection, tenant: TenantId, beginning: str) -> list[ChangeSet]:

@@ -129,13 +129,24 @@ async def test_changes_wait_until_a_person_accepts_all_of_them(mirrord: Mirrord,
         assert eventually(told, "the events") == ["ChangesSubmitted", "ChangesReviewed", "ChangesApplied"]
 
 
+async def test_a_person_reads_what_an_agent_has_begun_and_not_submitted(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = (await agent.call("begin_changes", title="Begun"))["changeSet"]
+        await agent.call("edit_page", path=f"{folder}/Alpha.md", edits=[{"find": "first", "replace": "the first"}])
+    assert change_set[:18] in changes(mirrord, "drafts")
+    shown = changes(mirrord, "show", change_set[:18], code=1)
+    assert ("Begun" in shown, f"{folder}/Alpha.md" in shown, "+the first" in shown) == (True, True, True)
+    (entry,) = json.loads(changes(mirrord, "show", change_set, "--json", code=1))["entries"]
+    assert (entry["path"], entry["changes"], "+the first" in entry["diff"]) == (f"{folder}/Alpha.md", ["edited"], True)
+
+
 async def test_the_pages_that_are_rejected_go_back_to_the_agent(mirrord: Mirrord, folder: str) -> None:
     async with agent_of(mirrord) as agent:
         change_set = await change(agent, folder)
         waiting(mirrord, change_set)
         new, moved = f"{folder}/New.md", f"{folder}/Moved.md"
         changes(
-            mirrord, "accept", change_set, "--page", moved, "--page", f"{folder}/Alpha.md", "--message", "No new page"
+            mirrord, "accept", change_set, "--page", moved, "--page", f"{folder}/Alpha.md", "--comment", "No new page"
         )
 
         applied = await settled(mirrord, agent, change_set, "applied")
