@@ -54,11 +54,11 @@ def print_draft(config: Config, tenant: str | None, change_set: str, *, as_json:
             session = stack.enter_context(open_session(config, tenant))
         except (MirrordError, OSError):  # the tree is elsewhere
             return False
-        own = [facts for facts in _open_drafts(session) if facts.id.startswith(change_set.strip().lower())]
-        if len(own) != 1 or own[0].is_submitted:
+        matching_drafts = [facts for facts in _open_drafts(session) if facts.id.startswith(change_set.strip().lower())]
+        if len(matching_drafts) != 1 or matching_drafts[0].is_submitted:
             return False
-        facts = _facts_of(session, own[0])
-        _, tree = stack.enter_context(reading_draft(session, own[0]))
+        facts = _facts_of(session, matching_drafts[0])
+        _, tree = stack.enter_context(reading_draft(session, matching_drafts[0]))
         changes = [(change, diff_of_change(tree, change)) for change in changes_of(tree)]
     _print_changes(facts, changes, as_json=as_json)
     return True

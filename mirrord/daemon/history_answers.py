@@ -4,18 +4,25 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+import psycopg
+
+from mirrord.db import change_set_rows
+from mirrord.db.change_set_rows import Position
 from mirrord.db.content import entry_versions, recent_versions
 from mirrord.db.content.entry_versions import Revision, TextRemoved
 from mirrord.db.content.recent_versions import Period
 from mirrord.db.database import Connection
 from mirrord.domain.approval import Request
-from mirrord.domain.entry import TenantId
+from mirrord.domain.entry import TenantId, parse_id
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
 from mirrord.mirror.write import question_files
 from mirrord.operations.change_listing import ChangeQuestion, Unanswerable, find_moment, list_changes
+from mirrord.operations.change_set_listing import ListedChangeSet, list_own
 from mirrord.operations.page_versions import History, compare_in, find_revision, load_page_history
+from mirrord.operations.restore import UnknownPage
 from mirrord.operations.scoped_history import list_scoped_changes, load_scoped_history
 from mirrord.sync.observation.mirror_handles import Sides
 
@@ -37,6 +44,8 @@ async def answer_question(sides: Sides, request: Request, scope: Scope = UNLIMIT
             return await answer(_Question(sides, connection, request, scope))
     except TextRemoved as error:
         raise Unanswerable("TEXT_REMOVED", str(error)) from error
+    except psycopg.DataError as error:  # one odd question must not end the daemon, which would meet it at each start
+        raise Unanswerable("INVALID_ARGUMENTS", "Postgres takes a value of this question for none.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +145,8 @@ async def _load_history(question: _Question) -> History:
         if question.scope.is_unlimited:
             return await load_page_history(question.connection, question.tenant, path)
         return await load_scoped_history(question.connection, question.tenant, path, question.scope)
+    except UnknownPage as error:
+        raise Unanswerable("PAGE_NOT_FOUND", error.sentence) from error
     except UserError as error:
         raise Unanswerable("PAGE_NOT_FOUND", str(error)) from error
 
@@ -162,8 +173,13 @@ def _version_facts(loaded: History, revision: Revision) -> Facts:
 
 
 def _text_argument(arguments: Mapping[str, object], name: str) -> str | None:
+    """A text of the arguments. Raises Unanswerable for one that no row has: Postgres refuses to look for it."""
     value = arguments.get(name)
-    return value if isinstance(value, str) and value else None
+    if not isinstance(value, str) or not value:
+        return None
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise Unanswerable("INVALID_ARGUMENTS", f"The value of {name!r} has characters that no text here has.")
+    return value
 
 
 def _number_argument(arguments: Mapping[str, object], name: str) -> int | None:
@@ -184,9 +200,48 @@ def _parse(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
+async def _answer_change_sets(question: _Question) -> Facts:
+    """The change sets of the agent that asks, and which of `without`, the drafts that it has listed, were undone."""
+    connection, tenant, actor = question.connection, question.tenant, question.request.actor
+    without = _ids_argument(question.arguments, "without")
+    position = Position(
+        _moment_argument(question.arguments, "at"), parse_id(_text_argument(question.arguments, "id") or ""), without
+    )
+    if (position.started_at is None) != (position.id is None):
+        raise Unanswerable("INVALID_CURSOR", "The position names a time without an id, or an id without a time.")
+    listed, has_more = await list_own(connection, tenant, actor, question.scope, position)
+    undone = await change_set_rows.load_undone(connection, tenant, actor, without)
+    return {
+        "sets": [_change_set_facts(change_set) for change_set in listed],
+        "undone": {str(change_set): str(undo) for change_set, undo in undone.items()},
+        "has_more": has_more,
+    }
+
+
+def _change_set_facts(listed: ListedChangeSet) -> Facts:
+    row = listed.change_set
+    facts = {
+        "changeSet": str(row.id),
+        "title": listed.title,
+        "kind": row.kind,
+        "state": row.shown_state,
+        "undoneBy": str(row.undone_by) if row.undone_by is not None else None,
+        "begunAt": row.started_at.astimezone(UTC).isoformat(),
+        "pages": listed.pages,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def _ids_argument(arguments: Mapping[str, object], name: str) -> tuple[UUID, ...]:
+    values = arguments.get(name)
+    texts = values if isinstance(values, list | tuple) else ()
+    return tuple(filter(None, (parse_id(text) for text in texts if isinstance(text, str))))
+
+
 _ANSWERS: Mapping[str, Callable[[_Question], Awaitable[Facts]]] = {
     "list_changes": _answer_changes,
     "page_history": _answer_history,
     "diff_page": _answer_diff,
     "read_version": _answer_version,
+    "list_change_sets": _answer_change_sets,
 }

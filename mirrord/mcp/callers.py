@@ -106,10 +106,11 @@ class Caller:
         change_set = arguments.get("change_set") or (connection.draft_id if connection is not None else None)
         if connection is None or change_set is None:
             raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
-        from mirrord.commands.changes.draft_session import find_draft  # noqa: PLC0415  (as above)
+        from mirrord.commands.changes.draft_session import check_unused, find_draft  # noqa: PLC0415  (as above)
         from mirrord.commands.changes.review_state import needs_review, review_of  # noqa: PLC0415  (as above)
 
         facts = find_draft(self.session, change_set)
+        check_unused(self.session, connection, facts)
         if (review := review_of(self.session, facts)) is not None and review.is_open:
             arguments = review.request.arguments  # so that the call finds that request
         if needs_review(self.session, self.gate, facts):

@@ -65,7 +65,7 @@ async def find_page(connection: Connection, tenant: TenantId, text: str) -> Entr
             return matches[0]
         if matches:
             raise UserError(await _choice_sentence(connection, tenant, text, matches))
-    raise UserError(f"No page has the path, title or id {text!r}. `mirrord check --all` lists the paths.")
+    raise UnknownPage(text)
 
 
 async def _choice_sentence(connection: Connection, tenant: TenantId, name: str, matches: Sequence[EntryId]) -> str:
@@ -77,6 +77,14 @@ async def _choice_sentence(connection: Connection, tenant: TenantId, name: str, 
 def _stem_of(path: str) -> str:
     """A page's path as people may write it: without `.md`, without `/_index`."""
     return path.removesuffix(SUFFIX).removesuffix(f"/{INDEX}")
+
+
+class UnknownPage(UserError):
+    """A text that means no page. sentence: without the advice for people."""
+
+    def __init__(self, text: str) -> None:
+        self.sentence = f"No page has the path, title or id {text!r}."
+        super().__init__(f"{self.sentence} `mirrord check --all` lists the paths.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ def _change_set_facts(change_set: ChangeSet, counts: Mapping[UUID, int]) -> dict
         "by": change_set.actor,
         "at": change_set.started_at.isoformat(),
         "count": counts.get(change_set.id, 0),
-        "state": "undone" if change_set.undone_by is not None else change_set.state,
+        "state": change_set.shown_state,
         "refused": (change_set.outcome or {}).get("refused"),
         "can_undo": change_set.state == "applied" and change_set.undone_by is None,
     }

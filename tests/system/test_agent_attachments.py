@@ -144,6 +144,14 @@ async def test_a_path_that_is_of_no_attachment_is_refused(tenant: Tenant, path: 
     assert advice in refused["instruction"]
 
 
+async def test_a_file_that_may_not_be_attached_is_answered_with_the_way_for_its_bytes(tenant: Tenant) -> None:
+    async with in_memory(tenant, sets=SETS) as agent:
+        refused = await agent.refused("add_attachment", pagePath="Notes.md", filePath="/nowhere/plan.png")
+
+    assert refused["code"] == "FILE_NOT_FOUND"
+    assert "base64 and fileName" in refused["instruction"]
+
+
 async def test_bytes_are_attached_as_base64_and_in_a_draft_only_there(tenant: Tenant) -> None:
     encoded = b64encode(PNG + b"new").decode()
     async with in_memory(tenant, sets=SETS) as agent:

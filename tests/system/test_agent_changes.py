@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mirrord.commands.changes.draft_session import IDLE_SECONDS
 from mirrord.commands.core.session import Gate
 from mirrord.domain.trust import trust_levels
 from mirrord.errors import Refused
@@ -341,6 +342,96 @@ async def test_a_change_set_of_another_token_is_as_unknown_as_none(tenant: Tenan
         async with memory(tenant, token="one") as second:
             busy = await second.refused("begin_changes", changeSet=opened["changeSet"])
             assert busy["code"] == "BUSY"
+            assert all(call in busy["instruction"] for call in ("apply_changes", "discard_changes", "begin_changes"))
+
+
+async def test_a_change_set_that_another_connection_works_on_is_neither_applied_nor_discarded(tenant: Tenant) -> None:
+    async with memory(tenant, token="one") as agent, memory(tenant, token="one") as second:
+        opened = await agent.call("begin_changes", title="Mine")
+        await agent.call("write_page", path="First.md", content="first\n")
+        for tool in ("apply_changes", "discard_changes"):
+            refused = await second.refused(tool, changeSet=opened["changeSet"])
+            assert (refused["code"], "Mine" in refused["error"]) == ("BUSY", True)
+        await agent.call("write_page", path="Second.md", content="second\n")
+        assert (await agent.call("changes_status"))["open"]["pages"] == 2
+        assert pages(tenant) == PAGES
+
+
+async def test_what_was_meant_for_a_change_set_that_ended_elsewhere_never_gets_into_the_tree(tenant: Tenant) -> None:
+    async with memory(tenant, token="one") as agent, memory(tenant, token="one") as second:
+        opened = await agent.call("begin_changes", title="Mine")
+        await agent.call("write_page", path="First.md", content="first\n")
+        make_old(tenant, opened["changeSet"], IDLE_SECONDS + 60)
+        await second.call("discard_changes", changeSet=opened["changeSet"])
+        for number in range(3):  # a program may send several at once, or try again
+            refused = await agent.refused("write_page", path=f"Lost {number}.md", content="text\n")
+            assert (refused["code"], refused["state"]) == ("CHANGES_ENDED", "discarded")
+            assert "discard_changes" in refused["instruction"]
+        assert (await agent.call("changes_status"))["open"][
+            "state"
+        ] == "discarded"  # sent along with a write, it is no end
+        assert (await agent.refused("write_page", path="Lost.md", content="text\n"))["code"] == "CHANGES_ENDED"
+        assert pages(tenant) == PAGES
+        assert (await agent.refused("discard_changes"))["code"] == "CHANGES_ENDED"
+        assert (await agent.call("changes_status"))["open"] is None
+        await agent.call("write_page", path="Meant for the tree.md", content="text\n")
+        assert pages(tenant).keys() == PAGES.keys() | {"Meant for the tree.md"}
+
+
+async def test_after_a_change_set_that_ended_elsewhere_another_one_begins(tenant: Tenant) -> None:
+    async with memory(tenant, token="one") as agent, memory(tenant, token="one") as second:
+        opened = await agent.call("begin_changes", title="Mine")
+        await agent.call("write_page", path="First.md", content="first\n")
+        make_old(tenant, opened["changeSet"], IDLE_SECONDS + 60)
+        await second.call("apply_changes", changeSet=opened["changeSet"])
+        assert (await agent.refused("read_page", path="First.md"))["code"] == "CHANGES_ENDED"
+        await agent.call("begin_changes", title="Next")
+        await agent.call("write_page", path="Second.md", content="second\n")
+        assert pages(tenant).keys() == PAGES.keys() | {"First.md"}
+
+
+async def test_a_review_of_a_folder_shows_what_changes_in_it(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await agent.call("write_page", path="Projects/New.md", content="new\n")
+        await agent.call("edit_page", path="Projects/Alpha.md", edits=[{"find": "first", "replace": "the first"}])
+        await agent.call("write_page", path="Projectsfolder.md", content="beside\n")
+        for path in ("Projects", "Projects/"):
+            review = await agent.call("review_changes", path=path)
+            assert {change["path"] for change in review["changes"]} == {"Projects/New.md", "Projects/Alpha.md"}
+            assert ("+new" in review["diff"], "+the first" in review["diff"]) == (True, True)
+        refused = await agent.refused("review_changes", path="Projects.md")
+    assert refused["code"] == "NOT_CHANGED"
+
+
+async def test_the_texts_of_a_discarded_change_set_are_for_those_who_saw_it(tenant: Tenant) -> None:
+    async with memory(tenant, token="one") as agent, memory(tenant, token="two") as other:
+        before = await other.call("list_trash")
+        await agent.call("begin_changes", title="Mine")
+        await agent.call("write_page", path="Unseen.md", content="a secret\n")
+        await agent.call("edit_page", path="Old.md", edits=[{"append": "another secret"}])
+        await agent.call("discard_changes", path="Old.md")
+        await agent.call("discard_changes")
+        assert await other.call("list_trash") == before
+        own_trash = (await agent.call("list_trash"))["trash"]
+        assert {page["path"] for page in own_trash} == {"Unseen.md", "Old.md"}
+        for page in own_trash:
+            hidden = await other.refused("restore_page", trashId=page["trashId"], path="Copy.md")
+            absent = await other.refused("restore_page", trashId="0" * 16, path="Copy.md")
+            assert str(hidden).replace(page["trashId"], "0" * 16) == str(absent)
+        unseen = next(page["trashId"] for page in own_trash if page["path"] == "Unseen.md")
+        await agent.call("restore_page", trashId=unseen)
+    assert pages(tenant)["Unseen.md"].endswith("a secret\n")
+
+
+def make_old(tenant: Tenant, change_set: str, seconds: float) -> None:
+    """Let the last write to a draft be *seconds* ago."""
+    directory = tenant.root / ".mirrord/drafts" / change_set
+    facts = json.loads((directory / "draft.json").read_text())
+    (directory / "draft.json").write_text(json.dumps({**facts, "begun_at": facts["begun_at"] - seconds}))
+    then = time.time() - seconds
+    for file in (path for path in directory.rglob("*") if path.is_file()):
+        os.utime(file, (then, then))
 
 
 async def test_a_revoked_token_neither_reads_nor_applies_and_loses_nothing(tenant: Tenant) -> None:

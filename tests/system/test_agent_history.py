@@ -180,6 +180,31 @@ async def test_what_cannot_be_answered_is_told_with_the_call_that_helps(mirrord:
     assert {code: refused["code"] for code, refused in refusals.items()} == {code: code for code in expected}
     assert "in the future" in refusals["INVALID_TIME"]["error"]
     assert "page_history" in refusals["UNKNOWN_VERSION"]["instruction"]
+    assert "mirrord" not in refusals["PAGE_NOT_FOUND"]["error"]
+    assert "list_pages" in refusals["PAGE_NOT_FOUND"]["instruction"]
+
+
+async def test_a_question_that_postgres_cannot_take_ends_no_daemon(mirrord: Mirrord, token: str) -> None:
+    odd_questions: list[tuple[str, dict[str, Any]]] = [
+        ("list_changes", {"by": "a\0b"}),
+        ("list_changes", {"path": "a\0b"}),
+        ("list_changes", {"since": "0\0"}),
+        ("page_history", {"path": "a\0b"}),
+        ("diff_page", {"path": "a\0b"}),
+        ("read_page", {"path": "a\0b", "version": 1}),
+        ("diff_page", {"path": "Edited.md", "from": (1 << 62) - 1}),
+        ("page_history", {"path": "Edited.md", "before": 1 << 63}),
+    ]
+    async with agent_of(mirrord, token) as agent:
+        for tool, arguments in odd_questions:
+            reply = await agent.reply(tool, arguments)
+            code = (reply.structured_content or {}).get("code", "")
+            assert not reply.is_error or code.startswith("INVALID_") or code == "UNKNOWN_VERSION", (
+                tool,
+                arguments,
+                code,
+            )
+        assert (await agent.call("page_history", path="Edited.md"))["versions"]
 
 
 async def test_the_history_of_a_page_and_the_difference_of_versions(mirrord: Mirrord, token: str) -> None:

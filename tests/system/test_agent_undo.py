@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from mirrord.mcp.tools.undo_tool import MAX_LISTED
 from tests.support.clients import Agent, on_stdio, process
 from tests.support.commands import Near
 from tests.support.editors import save
@@ -223,6 +224,49 @@ async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str
         assert (again["code"], "undone already" in again["error"]) == ("REFUSED", True)
 
 
+async def test_an_agent_finds_the_change_set_of_an_earlier_connection_and_undoes_it(mirrord: Mirrord) -> None:
+    token = mirrord.create_token("returning")
+    async with _undoer(mirrord, token) as agent:
+        assert (await agent.call("changes_status"))["others"] == []
+        await agent.call("create_page", title="Of before", content=TEXT)
+        await agent.call("begin_changes", title="Tidy up")
+        await agent.call("create_page", title="Of a draft", content=TEXT)
+        draft = (await agent.call("apply_changes"))["changeSet"]
+    async with _undoer(mirrord, token) as agent:
+        refused = await agent.refused("undo_changes")
+        assert (refused["code"], "changes_status" in refused["instruction"]) == ("NOTHING_TO_UNDO", True)
+        applied, earlier = (await agent.call("changes_status"))["others"]
+        assert (applied["changeSet"], applied["state"], earlier["state"]) == (draft, "applied", "applied")
+        assert (earlier["kind"], earlier["pages"]) == ("connection", 1)
+        undone = await agent.call("undo_changes", changeSet=earlier["changeSet"])
+        assert undone["changes"] == ["Of before: is deleted"]
+        undone_draft = await agent.call("undo_changes", changeSet=draft)
+        of_draft, of_connection, applied, earlier = (await agent.call("changes_status"))["others"]
+        assert (of_connection["changeSet"], of_draft["changeSet"]) == (undone["changeSet"], undone_draft["changeSet"])
+        assert (earlier["state"], earlier["undoneBy"]) == ("undone", undone["changeSet"])
+        assert (applied["state"], applied["undoneBy"]) == ("undone", undone_draft["changeSet"])
+        assert (of_draft["kind"], of_draft["state"]) == ("undo", "applied")
+        mirrord.stop()
+        without_daemon = await agent.call("changes_status")
+        assert [change_set["changeSet"] for change_set in without_daemon["others"]] == [draft]
+        assert "daemon" in without_daemon["note"]
+    mirrord.up()
+
+
+async def test_an_undo_of_many_pages_says_how_many_and_how_to_see_the_others(mirrord: Mirrord, token: str) -> None:
+    count = MAX_LISTED + 5
+    for number in range(count):
+        save(mirrord.file(f"Many/{number:02}.md"), TEXT)
+    rows = "SELECT count(*) = %s FROM page AS inner_page JOIN page AS folder ON folder.id = inner_page.parent_id "
+    eventually(lambda: value(mirrord.app, rows + "WHERE folder.name = 'Many'", count), "the rows")
+    tools = "--tools", "changes,restructure"
+    async with on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, *tools)) as agent:
+        await agent.call("edit_pages", path="Many", edits=[{"find": "details", "replace": "facts"}])
+        undone = await agent.call("undo_changes")
+    assert (len(undone["changes"]), undone["changesCount"]) == (MAX_LISTED, count)
+    assert "list_changes" in undone["hint"]
+
+
 async def test_an_agent_undoes_nothing_of_others_and_nothing_without_a_daemon(mirrord: Mirrord, token: str) -> None:
     other = mirrord.create_token("another")
     async with agent_of(mirrord, other) as agent:
@@ -314,6 +358,8 @@ async def test_an_undo_within_a_scope_leaves_and_hides_what_another_token_of_the
             for name in (missing, hidden_set, foreign_set, mixed_set[:20], "01", "no id")
         ]
         clash = await agent.call("undo_changes", changeSet=mixed_set)
+        listed = [change_set["changeSet"] for change_set in (await agent.call("changes_status"))["others"]]
+        assert (mixed_set in listed, hidden_set in listed, foreign_set in listed) == (True, False, False)
         undone = await agent.call("undo_changes", changeSet=mixed_set, partial=True)
         again = await agent.refused("undo_changes", changeSet=undone["changeSet"][:13])
     assert {(refusal["code"], refusal["error"]) for refusal in [*refusals, again]} == {

@@ -134,8 +134,8 @@ async def test_a_person_reads_what_an_agent_has_begun_and_not_submitted(mirrord:
         change_set = (await agent.call("begin_changes", title="Begun"))["changeSet"]
         await agent.call("edit_page", path=f"{folder}/Alpha.md", edits=[{"find": "first", "replace": "the first"}])
     assert change_set[:18] in changes(mirrord, "drafts")
-    shown = changes(mirrord, "show", change_set[:18], code=1)
-    assert ("Begun" in shown, f"{folder}/Alpha.md" in shown, "+the first" in shown) == (True, True, True)
+    printed = changes(mirrord, "show", change_set[:18], code=1)
+    assert ("Begun" in printed, f"{folder}/Alpha.md" in printed, "+the first" in printed) == (True, True, True)
     (entry,) = json.loads(changes(mirrord, "show", change_set, "--json", code=1))["entries"]
     assert (entry["path"], entry["changes"], "+the first" in entry["diff"]) == (f"{folder}/Alpha.md", ["edited"], True)
 

@@ -9,11 +9,14 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg.types.json import Jsonb
 
+from mirrord.db.change_set_rows import Position
 from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
+from mirrord.domain.scope import UNLIMITED
 from mirrord.errors import Refused, UserError
 from mirrord.operations import undo_plan
 from mirrord.operations.change_diffs import load_changed, load_first_changed
+from mirrord.operations.change_set_listing import MAX_LISTED, list_own
 from mirrord.operations.undo import UndoOutcome, UndoRequest, preview_undo, undo
 from tests.support.change_sets import AGENT, Work
 from tests.support.commands import commands
@@ -201,6 +204,24 @@ async def test_an_author_is_named_as_lists_print_them(
         await undo(database, tenant, UndoRequest(PERSON, author="human researcher", since=moment))
     outcome = await undo(database, tenant, UndoRequest(PERSON, author=author, since=moment))
     assert [step.after.name for step in outcome.steps] == ["Plan"]
+
+
+async def test_the_change_sets_of_an_actor_are_listed_in_parts_each_once(
+    database: Database, tenant: TenantId, daemon_connection: Connection
+) -> None:
+    now = datetime.now(UTC)
+    own_sets = [
+        add(daemon_connection, "change_set", kind="connection", title="x", actor=Jsonb(AGENT), started_at=moment)
+        for moment in (now - timedelta(minutes=number // 2) for number in range(2 * MAX_LISTED + 3))  # two at a time
+    ]
+    add(daemon_connection, "change_set", kind="connection", title="x", actor=Jsonb({"kind": "agent", "name": "other"}))
+    position, listed, has_more = Position(without=(own_sets[1],)), list[UUID](), True
+    async with database.transaction(tenant) as connection:
+        while has_more:
+            part, has_more = await list_own(connection, tenant, Actor(**AGENT), UNLIMITED, position)
+            listed += [change_set.change_set.id for change_set in part]
+            position = position.after(part[-1].change_set)
+    assert (len(listed), set(listed)) == (len(own_sets) - 1, {*own_sets} - {own_sets[1]})
 
 
 async def test_an_unread_write_of_an_app_clashes(database: Database, tenant: TenantId, work: Work) -> None:

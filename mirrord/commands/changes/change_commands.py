@@ -89,6 +89,7 @@ def begin_changes(
 
     Raises Failed if one is open, without a title, and for a change set that is unknown, foreign, ended or in review.
     """
+    draft_session.leave_ended_draft(connection, session)
     if isinstance(connection.draft, OpenDraft):
         facts = connection.draft.facts
         raise Failed(
@@ -114,14 +115,15 @@ def begin_changes(
 def review_changes(
     session: Session, connection: ConnectionChanges, path: str | None = None, cursor: str | None = None
 ) -> ReviewedChanges:
-    """The changes of the open change set, with a bounded diff; *path*: of one page only. cursor: to continue."""
+    """The changes of the open change set, with a bounded diff; *path*: of a page, or a folder. cursor: to continue."""
     draft = draft_session.current_draft(connection, session)
     with translating_errors(), draft_session.reading_draft(session, draft.facts) as (_, tree):
         changes = draft_session.changes_seen(session, tree)
         settlement = settle_changes(session, tree)
-        selected_changes = changes if path is None else draft_session.changes_at(changes, path)
+        selected_changes = changes if path is None else draft_session.changes_below(changes, path)
         if path is not None and not selected_changes:
             raise not_changed(path)
+        is_single = path is not None and len(selected_changes) == 1
         question = f"review {draft.facts.id} {path}"
         start = start_index([change.path for change in selected_changes], cursor, question)
         reviewed = (
@@ -130,10 +132,10 @@ def review_changes(
             for diff in [diff_of_change(tree, change)]
         )
         listed, has_more = take_fitting(reviewed, None, lambda change_and_diff: _size_of(change_and_diff[0]))
-        beneath = diff_underneath(session, tree, selected_changes[0]) if path is not None else ""
+        beneath = diff_underneath(session, tree, selected_changes[0]) if is_single else ""
     shown_beneath = beneath.encode()[:_MAX_DIFF_BYTES].decode(errors="ignore")
     diff = "\n".join(diff for _, diff in listed if diff)
-    max_bytes = _MAX_DIFF_BYTES if path is None else _MAX_SINGLE_DIFF_BYTES - len(shown_beneath.encode())
+    max_bytes = _MAX_DIFF_BYTES if not is_single else _MAX_SINGLE_DIFF_BYTES - len(shown_beneath.encode())
     shown_diff = diff.encode()[:max_bytes].decode(errors="ignore")
     end = start + len(listed)
     return ReviewedChanges(
@@ -160,10 +162,15 @@ def _size_of(change: ReviewedChange) -> int:
 def discard_changes(session: Session, connection: ConnectionChanges, change_set: str | None = None) -> ChangeSetSummary:
     """Discard the open change set, or *change_set*; its new texts stay in the trash for 30 days."""
     if change_set is None:
-        facts = draft_session.current_draft(connection, session).facts
+        try:
+            facts = draft_session.current_draft(connection, session).facts
+        except Failed:
+            draft_session.leave_ended_draft(connection, session)
+            raise
     else:
         facts = draft_session.find_draft(session, change_set)
         draft_session.check_open(facts)
+        draft_session.check_unused(session, connection, facts)
     if isinstance(connection.draft, OpenDraft) and connection.draft.facts.id == facts.id:
         draft_session.leave_draft(connection)
     count = draft_session.discard_draft(session, facts)

@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
+from mirrord.commands.core.connection_changes import ConnectionChanges, sees_drafts_of
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.domain.entry import EntryId, digest_of, new_id
 from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import LINK_FOLLOWING_COMMANDS
-from mirrord.errors import Damaged, MirrordError, Unavailable
+from mirrord.errors import Busy, Damaged, MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
@@ -28,6 +28,7 @@ from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, new_key, new_name
 
 LOCAL_OWNER = "local"
+IDLE_SECONDS = 3600.0  # without a write, after which a change set that a connection has open may be ended by another
 _DISCARD_REASON = "its change set was discarded"
 _MAX_QUOTED_CHARACTERS = 60  # of an unknown id in a sentence
 _LIST_CHANGES = "Call changes_status to see your change sets."
@@ -75,7 +76,10 @@ def begin_draft(session: Session, title: str, owner: str, client: str | None) ->
 def enter_draft(session: Session, facts: DraftFacts) -> OpenDraft:
     """Work in an existing draft. Raises Failed, BUSY, if another connection does."""
     with translating_errors():
-        lock = draft_store.lock_connection(session.tree, facts)
+        try:
+            lock = draft_store.lock_connection(session.tree, facts)
+        except Busy as error:
+            raise _in_use(facts) from error
         draft = session_on_draft(session, facts)
         draft_tree_of(draft).remove_unclaimed_files()
     opened = OpenDraft(facts, session, draft, lock)
@@ -125,6 +129,17 @@ def changes_at(changes: Sequence[DraftChange], path: str) -> list[DraftChange]:
     return []
 
 
+def changes_below(changes: Sequence[DraftChange], path: str) -> list[DraftChange]:
+    """Those of the page or folder at *path* and all below it, before or after a move; with `.md` of the page only."""
+    at_path, directory = changes_at(changes, path), f"{path.rstrip('/')}/"
+    if path.endswith(SUFFIX):
+        return at_path
+    below = [
+        change for change in changes if any((file or "").startswith(directory) for file in (change.path, change.source))
+    ]
+    return [*at_path, *(change for change in below if change not in at_path)]
+
+
 def find_draft(session: Session, change_set: str) -> DraftFacts:
     """The draft with this id, or the only one whose id begins so. Raises Failed for unknown and foreign ones alike."""
     own_drafts = [facts for facts in own_drafts_of(session) if facts.id.startswith(change_set.lower())]
@@ -146,13 +161,32 @@ def is_plain(text: str, *, max_characters: int, controls: str = "") -> bool:
 
 def own_drafts_of(session: Session) -> list[DraftFacts]:
     """The drafts of the caller, the newest first."""
-    connection = current_connection()
-    owner = connection.owner if connection is not None else None
     return [
         facts
         for facts in draft_store.list_drafts(session.tree)
-        if facts.actor == session.actor and owner in (None, facts.owner)
+        if facts.actor == session.actor and sees_drafts_of(facts.owner)
     ]
+
+
+def check_unused(session: Session, connection: ConnectionChanges, facts: DraftFacts) -> None:
+    """Raises Failed, BUSY, if another connection works in a draft, and wrote to it within IDLE_SECONDS."""
+    own_draft_id = connection.draft.facts.id if isinstance(connection.draft, OpenDraft) else None
+    if facts.id == own_draft_id or facts.state != draft_store.OPEN:
+        return
+    with translating_errors():
+        try:
+            os.close(draft_store.lock_connection(session.tree, facts))
+        except Busy as error:
+            if time.time() - draft_store.last_write(session.tree, facts) < IDLE_SECONDS:
+                raise _in_use(facts) from error
+
+
+def _in_use(facts: DraftFacts) -> Failed:
+    instruction = (
+        "That connection calls apply_changes or discard_changes; call begin_changes with a title for a change set of "
+        "your own, or changes_status for your others."
+    )
+    return Failed("BUSY", "busy", f"Another connection works on the change set {facts.title!r}.", instruction)
 
 
 def check_open(facts: DraftFacts) -> None:
@@ -163,26 +197,41 @@ def check_open(facts: DraftFacts) -> None:
 
 
 def current_draft(connection: ConnectionChanges | None, session: Session) -> OpenDraft:
-    """The draft of a connection. Raises Failed without one, and if it has ended elsewhere."""
+    """
+    The draft of a connection. Raises Failed without one, and if it has ended elsewhere.
+
+    In that case the connection stays in it until leave_ended_draft(): calls that were sent before the agent knew of
+    the end would change the tree.
+    """
     draft = connection.draft if connection is not None else None
     if not isinstance(draft, OpenDraft) or connection is None:
         raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
     began_ns, stat = time.time_ns(), draft_store.stat_facts(session.tree, draft.facts)
     if stat is not None and stat == draft.open_stat:
         return draft
-    facts = draft_store.read_facts(session.tree, UUID(draft.facts.id))
-    draft.open_stat = stat if stat is not None and stat.is_settled(began_ns) else None
-    if facts is None or facts.state != draft_store.OPEN:
-        leave_draft(connection)
-        state = facts.state if facts is not None else "removed"
+    state = _state_of(session, draft)
+    if state != draft_store.OPEN:
         raise Failed(
             "CHANGES_ENDED",
             "conflict",
             f"The change set {draft.facts.title!r} was {state} meanwhile; nothing was done now.",
-            "Look at the pages again; begin_changes begins a new change set.",
+            "Call begin_changes for a new change set, or discard_changes to work on the pages themselves again.",
             {"state": state, "change_set": draft.facts.id},
         )
+    draft.open_stat = stat if stat is not None and stat.is_settled(began_ns) else None
     return draft
+
+
+def _state_of(session: Session, draft: OpenDraft) -> str:
+    facts = draft_store.read_facts(session.tree, UUID(draft.facts.id))
+    return facts.state if facts is not None else "removed"
+
+
+def leave_ended_draft(connection: ConnectionChanges, session: Session) -> None:
+    """Let the connection work on the tree itself again, if its draft has ended elsewhere."""
+    draft = connection.draft
+    if isinstance(draft, OpenDraft) and _state_of(session, draft) != draft_store.OPEN:
+        leave_draft(connection)
 
 
 def leave_draft(connection: ConnectionChanges) -> None:
@@ -206,7 +255,7 @@ def discard_draft(session: Session, facts: DraftFacts) -> int:
     with session.writing() as journal, reading_draft(session, facts) as (draft, tree):
         changes = [change for change in draft_changes.changes_of(tree) if change.has_new_text]
         for change in changes:
-            keep_text(draft, tree, journal, change.path)
+            keep_text(draft, facts, journal, change.path)
         draft_store.discard_draft(session.tree, facts.ended(draft_store.DISCARDED))
     return sum(shows(change.path) for change in changes)
 
@@ -226,14 +275,19 @@ def remove_expired(session: Session) -> None:
         draft_store.forget_draft(session.tree, facts)
 
 
-def keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str, reason: str = _DISCARD_REASON) -> None:
-    """Put a text of the draft, whose session shows all of it, into the trash of the tree. journal: of the tree."""
+def keep_text(draft: Session, facts: DraftFacts, journal: Journal, path: str, reason: str = _DISCARD_REASON) -> None:
+    """
+    Put a text of a draft, whose session shows all of it, into the trash of the tree. journal: of the tree.
+
+    There it is for those who saw the draft, and for people.
+    """
+    tree = draft_tree_of(draft)
     data = tree.snapshot(path, 1 << 30)[0]
     snapshot = draft.catalogue.snapshot()
-    card = snapshot.exact_page(path)
-    entry = snapshot.id_of(card) if card is not None else EntryId(new_id())
+    page = snapshot.exact_page(path)
+    entry = snapshot.id_of(page) if page is not None else EntryId(new_id())
     name = new_name("d", Label(entry, digest_of(data), None), new_key())
     journal.create(name, data)
-    facts = trash.TrashCard(path, card.title if card is not None else None, reason, time.time())
-    trash.write_card(tree.lower, name, Label(entry, digest_of(data), None), facts)
+    card = trash.TrashCard(path, page.title if page is not None else None, reason, time.time(), facts.owner)
+    trash.write_card(tree.lower, name, Label(entry, digest_of(data), None), card)
     journal.dispose(name, keep=True)

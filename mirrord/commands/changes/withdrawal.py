@@ -28,7 +28,7 @@ def withdraw_file(session: Session, connection: ConnectionChanges, path: str) ->
             raise not_changed(path)
         _check_separable(tree, change)
         if change.has_new_text:
-            draft_session.keep_text(draft.session.whole, tree, journal, change.path, _REASON)
+            draft_session.keep_text(draft.session.whole, draft.facts, journal, change.path, _REASON)
             trash.sync_trash(tree.lower)  # durable there before the draft lets go of it
         tree.withdraw(change.path)
     return summary_of(session, draft.facts, len(changes) - 1)

@@ -85,6 +85,12 @@ def current_client() -> str | None:
     return current[1] if current is not None else None
 
 
+def sees_drafts_of(owner: str) -> bool:
+    """Whether the caller sees drafts that belong to *owner*, and their texts in the trash: that caller, and people."""
+    connection = current_connection()
+    return connection is None or connection.owner in (None, owner)
+
+
 class using_changes:  # noqa: N801  (used like a function; a generator would take five times as long, in every call)
     """Let changes within a `with` block, in this thread, belong to *changes*."""
 

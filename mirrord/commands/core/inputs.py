@@ -75,7 +75,8 @@ def _open_outside(session: Session, file_path: str, stack: ExitStack) -> tuple[s
         "FILE_NOT_FOUND",
         "not_found",
         f"There is no file {Path(file_path).name!r} that may be attached.",
-        "Give the path of a file below one of the directories that the operator listed in mcp.attach_from.",
+        "Give the path of a file below one of the directories that the operator listed in mcp.attach_from; to attach "
+        "bytes that you have, call add_attachment with base64 and fileName instead of filePath.",
     )
 
 

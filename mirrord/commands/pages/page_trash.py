@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.commands.core import command_events, page_paths
+from mirrord.commands.core.connection_changes import sees_drafts_of
 from mirrord.commands.core.failure import Failed, page_modified, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import move_plan, page_writes
@@ -89,6 +90,12 @@ def follower_reason(trash_id: str) -> str:
 def leader_of(card: trash.TrashCard) -> str | None:
     """The trash id of what a file was removed with; None: it was removed by itself."""
     return card.reason.removeprefix(_FOLLOWER_REASON) if card.reason.startswith(_FOLLOWER_REASON) else None
+
+
+def is_shown(trashed: trash.TrashedFile) -> bool:
+    """Whether the caller sees a removed file: not if it was a text of a draft that others began."""
+    owner = trashed.card.owner if trashed.card is not None else None
+    return owner is None or sees_drafts_of(owner)
 
 
 def remove_page(

@@ -208,7 +208,7 @@ def _other_page_with(session: Session, entry: EntryId, target: str) -> str | Non
 
 def _find_trashed(session: Session, trash_id: str) -> tuple[TrashedFile, str]:
     trashed = trash.find_removed(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
-    if trashed is None:
+    if trashed is None or not page_trash.is_shown(trashed):
         sentence = f"The trash holds nothing called {trash_id!r}."
         raise Failed("NOT_IN_TRASH", "not_found", sentence, "Call list_trash for the trashId of each deleted page.")
     with translating_errors():

@@ -132,6 +132,8 @@ def _describe_fault(kind: type[Arguments], tool: str, error: Mapping[str, Any], 
 def _hint_at(kind: type[Arguments], place: Sequence[str], values: Mapping[str, Any]) -> str:
     """The end of a sentence about an unknown name: a suggestion, or the valid names. values: what was sent."""
     around = [part for part in place[:-1] if not part.isdigit()]
+    if (other_way := _OTHER_WAYS.get(place[-1])) is not None and around == ["edits"]:
+        return other_way
     names = _names_at(kind, around)
     missing_names = names if place[:-1] else [name for name in names if name not in values]
     suggestion = next((name for name in _OTHER_TOOLS_WORDS.get(place[-1], ()) if name in missing_names), None)
@@ -206,6 +208,11 @@ _OTHER_TOOLS_WORDS = {
     **dict.fromkeys(("newHeading", "new_heading", "newTitle", "newName", "newText"), ("to", "replace")),
     **dict.fromkeys(("newPath", "new_path", "target", "targetPath", "destination"), ("destinationPath",)),
 }
+# What an edit of another tool can be told, and how it is told here.
+_OTHER_WAYS = dict.fromkeys(
+    ("all", "replaceAll", "replace_all"),
+    "; count says how often find occurs in this page, and edit_pages replaces find in all pages of a query.",
+)
 _JSON_WORDS = {
     "should be a valid tuple": "must be a list",
     "Tuple should have at least": "needs at least",

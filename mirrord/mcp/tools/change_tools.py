@@ -63,8 +63,10 @@ class Discard(Arguments):
     change_set: Annotated[str | None, Field(description="Default: the open one.")] = None
 
 
-class Nothing(Arguments):
+class Status(Arguments):
     """What changes_status takes."""
+
+    cursor: str | None = None
 
 
 def _summary(summary: "ChangeSetSummary") -> dict[str, Any]:
@@ -100,7 +102,7 @@ def _review(session: Session, arguments: Review) -> Wire:
         answer["underneathDiff"] = review.underneath_diff
     if review.omitted_count:
         answer |= {"more": review.omitted_count, "nextCursor": review.next_cursor}
-    cut_note = _CUT_NOTE if arguments.path is None else _SINGLE_CUT_NOTE
+    cut_note = _CUT_NOTE if len(changes) > 1 or review.omitted_count else _SINGLE_CUT_NOTE
     notes = [cut_note] if review.is_cut else []
     notes += [_CLASH_NOTE] if any("clash" in change for change in changes) else []
     if notes:
@@ -126,14 +128,18 @@ def _withdraw(session: Session, path: str, change_set: str | None) -> Wire:
     return {**_summary(withdraw_file(session, _connection(), path)), "note": note}
 
 
-def _status(session: Session, _: Nothing) -> Wire:
+def _status(session: Session, arguments: Status) -> Wire:
+    """Drafts are files; what connections changed by themselves, and what was undone, only rows know."""
     from mirrord.commands.changes.change_commands import changes_status
+    from mirrord.mcp.tools.change_set_list import list_change_sets
 
     current, others = changes_status(session, _connection())
-    return {
-        "open": _summary(current) if current is not None else None,
-        "others": take_rows(map(_summary, others), _MAX_OTHERS),
-    }
+    opened = _summary(current) if current is not None else None
+    drafts = take_rows(map(_summary, others), _MAX_OTHERS)
+    listed = list_change_sets(session, drafts, opened, arguments.cursor).marking(_connection().change_set)
+    answer: dict[str, Any] = {"open": opened, "others": listed.change_sets}
+    optional = {"nextCursor": listed.next_cursor, "note": listed.note}
+    return answer | {key: value for key, value in optional.items() if value is not None}
 
 
 def _apply_answer(applied: "AppliedChanges") -> Wire:
@@ -165,7 +171,7 @@ REVIEW_CHANGES = Tool(
     "review_changes",
     "Review the open change set",
     "Lists what the open change set changes, with line counts, a diff, and what others changed since; with "
-    'path the diff of one page. Example: {"path": "Projects/Alpha.md"}.',
+    'path those of a page or folder. Example: {"path": "Projects/Alpha.md"}.',
     Review,
     result_schema({"changeSet": TEXT, "changes": array_schema(ANY), "diff": TEXT}),
     _review,
@@ -198,11 +204,12 @@ DISCARD_CHANGES = Tool(
 CHANGES_STATUS = Tool(
     "changes_status",
     "Your change sets",
-    "Says which change set is open on this connection, and your others: open, in review, rejected, with a person's "
-    "comment, applied or discarded. Example: {}.",
-    Nothing,
-    result_schema({"open": nullable(ANY), "others": array_schema(ANY)}),
+    "Lists the open change set and your others, also of earlier connections, for undo_changes: in review, rejected "
+    "with a comment, applied, undone or discarded. Example: {}.",
+    Status,
+    result_schema({"open": nullable(ANY), "others": array_schema(ANY), "nextCursor?": TEXT, "note?": TEXT}),
     _status,
+    waits=True,
     about_changes=True,
 )
 

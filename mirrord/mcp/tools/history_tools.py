@@ -24,9 +24,11 @@ _TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT, pages=CO
 
 _WAYS_OUT = {
     "INVALID_TIME": f"Give a time that has been, such as {TIME_FORMS}; or last_look, or a changeSet.",
-    "UNKNOWN_CHANGE_SET": "Give a changeSet that apply_changes, changes_status or undo_changes answered, or a time.",
+    "UNKNOWN_CHANGE_SET": "Call changes_status for a changeSet of yours, or give a time.",
     "PATH_NOT_FOUND": "Call get_tree for the paths, or list_changes without path.",
     "PAGE_NOT_FOUND": "Call list_pages or search_pages for the path; list_changes names deleted pages.",
+    "INVALID_ARGUMENTS": "Leave out control characters, then make the same call again.",
+    "INVALID_CURSOR": "Ask again without a cursor, then go on.",
     "UNKNOWN_VERSION": "Call page_history with this path for the versions.",
     "TEXT_REMOVED": "Call page_history with this path: versions without textRemoved have their text.",
 }
@@ -68,7 +70,7 @@ def ask_history(session: Session, command: str, arguments: Mapping[str, object])
     if answer.failure is None:
         return answer.result or {}
     code = str(answer.failure.get("code", "REFUSED"))
-    kind: Kind = "invalid" if code == "INVALID_TIME" else "not_found" if code in _WAYS_OUT else "forbidden"
+    kind: Kind = "invalid" if code.startswith("INVALID_") else "not_found" if code in _WAYS_OUT else "forbidden"
     way_out = _WAYS_OUT.get(code, "Tell the person what mirrord answered.")
     raise Failed(code, kind, str(answer.failure.get("sentence", "It was refused.")), way_out)
 
@@ -116,11 +118,13 @@ def _diff_page(session: Session, arguments: Compared) -> Wire:
 
 
 def _list_trash(session: Session, arguments: Trashed) -> Wire:
-    from mirrord.commands.pages.page_trash import leader_of
+    from mirrord.commands.pages.page_trash import is_shown, leader_of
 
     start = cursor_position(arguments.cursor, "list_trash")[1] if arguments.cursor is not None else 0
     with translating_errors():
-        stored = [file for file in reversed(trash.list_trash(session.tree)) if _is_listed(session, file)]
+        stored = [
+            file for file in reversed(trash.list_trash(session.tree)) if is_shown(file) and _is_listed(session, file)
+        ]
     removed = [(file.card, key_of(file.name)) for file in stored if file.card is not None]
     keys = {key for _, key in removed}
     followers = Counter(leader_of(card) for card, _ in removed if card.path.endswith(".md"))

@@ -30,12 +30,17 @@ _CARD_SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class TrashCard:
-    """Facts of a removed page: path and title in the tree, reason and time (Unix seconds) of the removal."""
+    """
+    Facts of a removed page: path and title in the tree, reason and time (Unix seconds) of the removal.
+
+    owner: of a text that was only in a draft: the mark of whom the draft belonged to.
+    """
 
     path: str
     title: str | None
     reason: str
     time: float
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +230,6 @@ def _read_card(tree: Tree, name: str, label: Label) -> TrashCard | None:
         return None
     try:
         raw: dict[str, Any] = json.loads(tree.read(f"{TRASH_PATH}/{name}{_CARD_SUFFIX}", 1 << 20)[0])
-        return TrashCard(raw["path"], raw["title"], raw["reason"], raw["time"])
+        return TrashCard(raw["path"], raw["title"], raw["reason"], raw["time"], raw.get("owner"))
     except (ValueError, KeyError, TypeError, RecursionError, FileNotFoundError):
         return None

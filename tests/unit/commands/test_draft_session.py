@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from mirrord.commands.changes.apply_command import apply_changes
-from mirrord.commands.changes.change_commands import begin_changes, review_changes
+from mirrord.commands.changes.change_commands import begin_changes, discard_changes, review_changes
 from mirrord.commands.changes.draft_session import OpenDraft, begin_draft, current_draft, find_draft, leave_draft
 from mirrord.commands.changes.withdrawal import withdraw_file
 from mirrord.commands.core.connection_changes import ConnectionChanges
@@ -54,8 +54,12 @@ def test_an_end_by_another_process_is_noticed_at_the_next_call(
     wait_until_remembered(connection, session)
     assert current_draft(connection, session) is draft
     draft_store.write_facts(connect().tree, draft.facts.ended(APPLIED))
+    for _ in range(2):  # a call that was sent with it is no call for the tree
+        with pytest.raises(Failed, match="was applied meanwhile"):
+            current_draft(connection, session)
+    assert connection.draft is draft
     with pytest.raises(Failed, match="was applied meanwhile"):
-        current_draft(connection, session)
+        discard_changes(session, connection)
     assert connection.draft is None
 
 

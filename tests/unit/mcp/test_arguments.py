@@ -64,6 +64,14 @@ def test_names_of_other_tools_are_answered_with_ours(wrong: str, right: str) -> 
     assert str(caught.value) == f"edit_page has no argument 'edits.0.{wrong}'; did you mean {right!r}?"
 
 
+@pytest.mark.parametrize("word", ["all", "replaceAll", "replace_all"])
+def test_whoever_wants_all_places_is_told_how_in_one_page_and_in_many(word: str) -> None:
+    with pytest.raises(Failed) as caught:
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": [{"find": "x", "replace": "y", word: True}]})
+    assert str(caught.value).startswith(f"edit_page has no argument 'edits.0.{word}'; count says how often find occurs")
+    assert "edit_pages" in str(caught.value)
+
+
 def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
     with pytest.raises(Failed) as caught:
         parse_arguments(Edit, "edit_page", {"path": "A", "edits": [{"frontMatter": {"status": "done"}}]})
