@@ -30,6 +30,7 @@ BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECO
 BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
 WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
+REST_SECONDS = 0.01  # seconds after a pass in which no changed page leads to another one
 KNOWN_SECONDS = 2 * LOOK_SECONDS  # seconds after a look in which a notification is followed without another one
 IDLE_SECONDS = 10.0  # seconds between two looks for a binding; one that is added or resumed notifies
 TRIES_UNTIL_LISTED = 5  # failures in a row, of some ten seconds, until the list of problems has why a binding waits
@@ -41,6 +42,7 @@ class _Course:
     What happened with one binding.
 
     deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
+    is_reading: rows of the app are only read, so that pages which are not bound lead to nothing.
     failures: of the last passes, in a row. is_listed: the list of problems has why it waits; None: it may.
     """
 
@@ -49,6 +51,7 @@ class _Course:
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
     backoff: Backoff = field(default_factory=Backoff)
     waits_until: float = 0.0
+    is_reading: bool = False
     failures: int = 0
     is_listed: bool | None = None
 
@@ -64,35 +67,52 @@ class NotedTenants:
     """
     The tenants of which apps wrote rows, or others pages, as notifications tell.
 
-    noted: set while there are some. bound: the tenants with running bindings. worked_at: when a pass ended last.
+    noted: set while there are some. from_apps: set while apps wrote rows. bound: the tenants with running bindings.
+    reading: those of them with bindings that only read. worked_at: when a pass ended last.
     """
 
     def __init__(self) -> None:
         self.noted = asyncio.Event()
+        self.from_apps = asyncio.Event()
         self.bound: Set[TenantId] = frozenset()
+        self.reading: Set[TenantId] = frozenset()
         self.worked_at = -BUSY_SECONDS
         self._tenants: set[TenantId] = set()
+        self._is_look_needed = False
 
     def add(self, tenant: TenantId) -> None:
         """An app wrote a row of *tenant*."""
         self._tenants.add(tenant)
+        self.from_apps.set()
         self.noted.set()
 
     def add_pages(self, tenant: TenantId) -> None:
         """
         A page of *tenant* changed.
 
-        While passes follow each other that is left to the next look: most of it is what they wrote, and a program that
-        writes many pages is not to have a pass after each.
+        While passes follow each other, most of it is what they wrote, and to bindings that only read most of it means
+        nothing: a look, which is cheaper than a pass, tells.
         """
-        if tenant in self.bound and time.monotonic() - self.worked_at >= BUSY_SECONDS:
-            self.add(tenant)
+        if tenant not in self.bound:
+            return
+        if tenant in self.reading or time.monotonic() - self.worked_at < BUSY_SECONDS:
+            self._is_look_needed = True
+        else:
+            self._tenants.add(tenant)
+        self.noted.set()
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long pages that changed wait, so that a program which writes many of them has no pass after each."""
+        return self.worked_at + REST_SECONDS - time.monotonic()
 
     def take(self) -> set[TenantId]:
-        """Those that were added since the last call."""
+        """Those that were added since the last call; none, if a look has to tell which they are."""
         tenants, self._tenants = self._tenants, set()
+        is_look_needed, self._is_look_needed = self._is_look_needed, False
         self.noted.clear()
-        return tenants
+        self.from_apps.clear()
+        return set() if is_look_needed else tenants
 
 
 def _is_of_statement(error: Unavailable) -> bool:
@@ -135,6 +155,8 @@ class BindingLoop:
             else:
                 backoff.reset()
                 await pause(self._stop, self._pause_seconds(), self._noted.noted)
+                if self._noted.noted.is_set() and self._noted.rest_seconds > 0:
+                    await pause(self._stop, self._noted.rest_seconds, self._noted.from_apps)
 
     def _pause_seconds(self) -> float:
         if not self._running:
@@ -158,12 +180,22 @@ class BindingLoop:
     async def _look_at_all(self, tenants: Mapping[TenantId, str]) -> None:
         has_queue, self._running, self._looked_at = bool(self._running), [], time.monotonic()
         if tenants:
-            self._running = await due_bindings.load_due(self._database, tenants.keys(), has_queue=has_queue)
-        self._noted.bound = {due.tenant for due in self._running}
+            look = due_bindings.Look(tenants.keys(), has_queue, list(self._reading))
+            self._running = await due_bindings.load_due(self._database, look)
+        self._note_bound(self._reading)
         self._forget_comparisons({due.id for due in self._running})
         for due in self._running:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
                 await self._work_or_wait(due, tenants[due.tenant])
+
+    @property
+    def _reading(self) -> Set[UUID]:
+        """The bindings of which the last pass found that they only read."""
+        return {binding for binding, course in self._courses.items() if course.is_reading}
+
+    def _note_bound(self, reading: Set[UUID]) -> None:
+        self._noted.bound = {due.tenant for due in self._running}
+        self._noted.reading = self._noted.bound - {due.tenant for due in self._running if due.id not in reading}
 
     def _forget_comparisons(self, running: Set[UUID]) -> None:
         """A binding that is paused compares all rows when it goes on: what happens until then is in no queue."""
@@ -208,7 +240,7 @@ class BindingLoop:
         except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen: the others go on
             await self._halt_binding(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
-        course.comparison, course.place = report.comparison, report.place
+        course.comparison, course.place, course.is_reading = report.comparison, report.place, report.is_reading
         if report.waits:
             course.waits_until = time.monotonic() + WAIT_SECONDS
         if report.deleted:

@@ -50,7 +50,7 @@ class PassReport:
 
     has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
     place: of the feed, from which the next pass goes on; None: after all changes of pages.
-    waits: rows wait for transactions of the app.
+    waits: rows wait for transactions of the app. is_reading: rows of the app are only read.
     """
 
     written: int = 0
@@ -59,6 +59,7 @@ class PassReport:
     comparison: Comparison | None = None
     place: FeedPlace | None = None
     waits: bool = False
+    is_reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,8 @@ async def _work_on(connection: Connection, binding: BindingRow, seq: int, order:
     waits = bool(report.later) or report.waits
     has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
     has_more = has_more or (report.leaves_pages and not waits)
-    return PassReport(report.written, report.deleted, has_more, comparison, place, waits)
+    is_reading = mapping.writes is None
+    return PassReport(report.written, report.deleted, has_more, comparison, place, waits, is_reading)
 
 
 def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:

@@ -1,14 +1,16 @@
 """Make one row of an app and its page say the same, with writes to both: mode `both`."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from mirrord.binding.app_row_writes import AppRowWrites, Outpaced
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.links.page_links import AppForm
-from mirrord.binding.mappings.mapping import FOLDER_PREFIX
+from mirrord.binding.mappings.mapping import FOLDER_PREFIX, Format
 from mirrord.binding.mappings.path_names import name_in
 from mirrord.binding.page_edits import RowChanges, edited_text
 from mirrord.binding.paths.path_moves import PathMoves
@@ -24,7 +26,9 @@ from mirrord.db.bindings.page_state import PageState
 from mirrord.db.open_issues import ConflictRow, Problem
 from mirrord.domain.entry import EntryId, Kind, MirrorId, new_id
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.sync.writing.entry_bodies import conflict_name, with_id
+from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES, conflict_name, with_id
+
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -84,7 +88,8 @@ class RowAgreement(Intake):
         side = replace(form.page, parent=await self._possible_parent(row, page))
         room = await self._numbered(act, row, side)
         side = replace(side, text=room.text)
-        plan = await asyncio.to_thread(plan_row, act, subject, side, form.ancestor)
+        is_quick = act is TwoWayAct.WRITE_BACK and self._is_quick(row, side.text)
+        plan = await _result_of(plan_row, (act, subject, side, form.ancestor), is_quick=is_quick)
         current, text = row, plan.text
         changes = await self._changes_in(plan, row, page.name)
         if changes and not self.source.mapping.has_row(row.external_id):
@@ -102,7 +107,8 @@ class RowAgreement(Intake):
                 await self._app.renumber(room.moved)
                 self.written_back += len(room.moved)
             current = await self._write_row_of_app(row, changes)  # a trigger of the app may alter it
-            text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
+            values = (page.entry, current, self.source.mapping, plan.text)
+            text = await _result_of(edited_text, values, is_quick=is_quick and self._is_quick(current, plan.text))
             self.written_back += 1
         spelled = form.spelled if plan.parent == page.parent else {}
         text = await self._with_links(text, row, page.entry, plan.parent, spelled)
@@ -115,6 +121,11 @@ class RowAgreement(Intake):
         if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
         return EntryRow(current.external_id, page.entry, version, current.digest, current.version)
+
+    def _is_quick(self, row: AppRow, text: str) -> bool:
+        """Whether what is computed of a row and *text*, its page, takes less time than a thread's turn."""
+        is_markdown = self.source.mapping.body.form is Format.MARKDOWN
+        return is_markdown and row.size + len(text.encode()) <= MAX_LOOP_BYTES
 
     async def _write_row_of_app(self, row: AppRow, changes: RowChanges) -> AppRow:
         """Write *changes* into *row*, which is locked, and move what is below it; returns it as the app has it."""
@@ -219,3 +230,8 @@ class RowAgreement(Intake):
             "shows it."
         )
         self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
+
+
+async def _result_of(function: Callable[..., Result], values: tuple[Any, ...], *, is_quick: bool) -> Result:
+    """What a pure *function* makes of *values*, in a thread unless that is quick."""
+    return function(*values) if is_quick else await asyncio.to_thread(function, *values)

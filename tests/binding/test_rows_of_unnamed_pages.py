@@ -36,7 +36,7 @@ async def _run_passes(world: BoundWorld, comparison: Comparison | None) -> None:
     assert world.mirrord.dsn is not None
     async with Database(world.mirrord.dsn, size=2) as database:
         for _ in range(10):
-            (due,) = await due_bindings.load_due(database, {tenant}, has_queue=True)
+            (due,) = await due_bindings.load_due(database, due_bindings.Look({tenant}, has_queue=True))
             report = await run_pass(database, PassOrder(due, "demo", comparison=comparison))
             comparison = report.comparison
             if not report.has_more:
