@@ -66,7 +66,8 @@ _UNIQUE = """
 SELECT a.attname FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
  WHERE i.indrelid = %s AND i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AND i.indisvalid"""
 _TRIGGERS = """
-SELECT count(*) FROM pg_trigger WHERE tgname = %s AND NOT tgisinternal AND tgenabled IN ('O', 'A')"""
+SELECT count(*) FROM pg_trigger
+ WHERE tgname = %s AND tgparentid = 0 AND NOT tgisinternal AND tgenabled IN ('O', 'A')"""  # not those of partitions
 
 
 async def load_table(connection: Connection, schema: str, name: str, columns: Sequence[str]) -> TableFacts | None:
