@@ -38,15 +38,15 @@ CREATE TRIGGER normalise BEFORE INSERT OR UPDATE ON kb.note FOR EACH ROW EXECUTE
 
 
 @pytest.fixture
-def bind_note(world: BoundWorld) -> Callable[[str, str], BoundWorld]:
-    """Create the table `kb.note`, with its columns and what follows them, bind it and start the daemon."""
+def create_note(world: BoundWorld) -> Callable[..., BoundWorld]:
+    """Creates the table `kb.note` with some columns and options, and a mapping of it."""
 
-    def bind(columns: str, rest: str = "", mapping: str = MAPPING) -> BoundWorld:
-        world.app.connection.execute(f"CREATE TABLE kb.note ({columns}) {rest}".encode())
-        world.mapping.write_text(mapping)
+    def create(columns: str, options: str = "") -> BoundWorld:
+        world.app.connection.execute(f"CREATE TABLE kb.note ({columns}) {options}".encode())
+        world.mapping.write_text(MAPPING)
         return world
 
-    return bind
+    return create
 
 
 def start(world: BoundWorld) -> None:
@@ -73,9 +73,9 @@ def await_note(world: BoundWorld, condition: str, *values: object) -> None:
 
 
 def test_ids_that_no_float_holds_stay_exact_and_such_numbers_in_front_matter_are_problems(
-    bind_note: Callable[..., BoundWorld],
+    create_note: Callable[..., BoundWorld],
 ) -> None:
-    world = bind_note("id bigint PRIMARY KEY, title text NOT NULL, body text, score bigint")
+    world = create_note("id bigint PRIMARY KEY, title text NOT NULL, body text, score bigint")
     ids = [FIRST_LARGE, FIRST_LARGE + 1, 2**63 - 1]
     for number, note in enumerate(ids):
         world.app.connection.execute("INSERT INTO kb.note VALUES (%s, %s, 'Before.', 1)", [note, f"Note {number}"])
@@ -93,8 +93,10 @@ def test_ids_that_no_float_holds_stay_exact_and_such_numbers_in_front_matter_are
     eventually(lambda: world.status()["problems"] == [], "the problem is over")
 
 
-def test_rows_of_a_partitioned_table_are_carried_over_in_both_directions(bind_note: Callable[..., BoundWorld]) -> None:
-    world = bind_note(
+def test_rows_of_a_partitioned_table_are_carried_over_in_both_directions(
+    create_note: Callable[..., BoundWorld],
+) -> None:
+    world = create_note(
         "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL, body text, score integer",
         "PARTITION BY HASH (id)",
     )
@@ -118,9 +120,9 @@ def test_rows_of_a_partitioned_table_are_carried_over_in_both_directions(bind_no
 
 
 def test_what_a_trigger_of_the_app_makes_of_an_edit_is_in_the_page_and_nothing_goes_back_and_forth(
-    bind_note: Callable[..., BoundWorld],
+    create_note: Callable[..., BoundWorld],
 ) -> None:
-    world = bind_note(
+    world = create_note(
         "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL, body text, score integer, slug text, "
         "updated_at timestamptz"
     )
@@ -142,9 +144,9 @@ def test_what_a_trigger_of_the_app_makes_of_an_edit_is_in_the_page_and_nothing_g
 
 
 def test_a_title_that_is_only_refused_at_the_end_of_a_transaction_holds_up_its_page_alone(
-    bind_note: Callable[..., BoundWorld],
+    create_note: Callable[..., BoundWorld],
 ) -> None:
-    world = bind_note(
+    world = create_note(
         "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL UNIQUE DEFERRABLE INITIALLY DEFERRED, "
         "body text, score integer"
     )
@@ -162,10 +164,10 @@ def test_a_title_that_is_only_refused_at_the_end_of_a_transaction_holds_up_its_p
 
 
 def test_a_column_that_the_app_computes_is_read_and_an_edit_of_it_is_a_problem(
-    bind_note: Callable[..., BoundWorld],
+    create_note: Callable[..., BoundWorld],
 ) -> None:
     wide = ", ".join(f"extra_{number} text DEFAULT 'x'" for number in range(200))
-    world = bind_note(
+    world = create_note(
         "id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL, body text, "
         f"score integer GENERATED ALWAYS AS (length(title)) STORED, {wide}"
     )
