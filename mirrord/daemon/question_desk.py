@@ -18,7 +18,7 @@ from mirrord.errors import Fenced, MirrordError, Refused, Stale, UserError
 from mirrord.intake.request_execution import TenantContext
 from mirrord.mirror.write import question_files
 from mirrord.operations.change_listing import Unanswerable
-from mirrord.operations.undo import UndoOutcome, UndoRequest, undo
+from mirrord.operations.undo import UndoOutcome, UndoRequest, UnknownChangeSet, undo
 from mirrord.sync.timing import pause
 
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or while sync is stopped
@@ -208,5 +208,7 @@ def _facts_of(outcome: UndoOutcome) -> dict[str, Any]:
 
 
 def _failure_of(error: MirrordError) -> dict[str, Any]:
+    if isinstance(error, UnknownChangeSet):
+        return {"code": "UNKNOWN_CHANGE_SET", "sentence": error.sentence}
     code = {UserError: "UNKNOWN_CHANGE_SET", Stale: "CONFLICT"}.get(type(error), "REFUSED")
     return {"code": code, "sentence": str(error)}

@@ -23,7 +23,7 @@ from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
 from mirrord.operations.restore import directories_of, find_page, path_of_state
 from mirrord.operations.scoped_records import RecordSights, Versions, load_sights
-from mirrord.operations.undo import find_change_set, load_histories
+from mirrord.operations.undo import UnknownChangeSet, find_change_set, load_histories
 from mirrord.operations.undo_plan import NOWHERE, EntryHistory, EntryState
 
 MAX_ANSWER_BYTES = 7_000  # bytes of the listed changes
@@ -71,7 +71,9 @@ async def find_moment(connection: Connection, tenant: TenantId, text: str, *, on
             change_set = await find_change_set(connection, tenant, text)
         except UserError as error:
             is_id = not set(text.lower()) - set("0123456789abcdef-")
-            sentence = str(error) if is_id else f"{text!r} is neither a time nor the id of a change set."
+            sentence = f"{text!r} is neither a time nor the id of a change set."
+            if is_id:
+                sentence = error.sentence if isinstance(error, UnknownChangeSet) else str(error)
             raise Unanswerable("UNKNOWN_CHANGE_SET" if is_id else "INVALID_TIME", sentence) from error
         end = await recent_versions.load_end_of_change_set(connection, tenant, change_set.id)
         return end or change_set.applied_at or change_set.started_at

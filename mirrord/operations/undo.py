@@ -78,6 +78,14 @@ class UndoOutcome:
         return {"title": self.title, "changes": steps, "left": clashes}
 
 
+class UnknownChangeSet(UserError):
+    """A text that means no change set. sentence: without the advice for people."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(f"{sentence} `mirrord changes` lists them.")
+        self.sentence = sentence
+
+
 def describe_step(step: Step) -> str:
     """What a step does, for people."""
     if step.after.is_deleted:
@@ -96,10 +104,10 @@ async def find_change_set(connection: Connection, tenant: TenantId, beginning: s
     """The change set whose id begins so. Raises UserError if there is none, or several."""
     text = beginning.strip().lower()
     if not text or any(sign not in "0123456789abcdef-" for sign in text):
-        raise UserError(f"{beginning!r} is no id of a change set. `mirrord changes` lists them.")
+        raise UnknownChangeSet(f"{beginning!r} is no id of a change set.")
     matches = await change_set_rows.find_change_sets(connection, tenant, text)
     if not matches:
-        raise UserError(f"There is no change set {beginning!r}. `mirrord changes` lists them.")
+        raise UnknownChangeSet(f"There is no change set {beginning!r}.")
     if len(matches) > 1:
         raise UserError(f"{beginning!r} begins the ids of {len(matches)} change sets; write more of it.")
     return matches[0]

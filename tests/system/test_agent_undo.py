@@ -209,6 +209,7 @@ async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str
         assert (await agent.refused("undo_changes"))["code"] == "NOTHING_TO_UNDO"
         unknown = await agent.refused("undo_changes", changeSet="0190f3c2-7a1b-7c3d-8e4f-0123456789ab")
         assert (unknown["code"], "There is no change set" in unknown["error"]) == ("UNKNOWN_CHANGE_SET", True)
+        assert ("mirrord" in unknown["error"], "changes_status" in unknown["instruction"]) == (False, True)
         edited = await agent.call("edit_page", path="Clash.md", edits=[{"find": "details", "replace": "facts"}])
         change_set = str(_named(mirrord, edited["pageId"])[2])
         save(mirrord.file("Clash.md"), "# Rewritten by a person\n")
