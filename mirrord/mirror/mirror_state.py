@@ -10,12 +10,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from mirrord.domain.entry import Base, Digest, EntryId, Kind, Place
 from mirrord.errors import Refused
-from mirrord.mirror.state_file import cache_of, open_in_memory, open_state_file, transaction
+from mirrord.mirror.state_file import CachedStat, PackedRecords, cache_of, open_in_memory, open_state_file, transaction
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -33,27 +33,6 @@ SELECT base.*, seen.device, seen.inode, seen.size, seen.mtime_ns, seen.ctime_ns,
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-class CachedStat(NamedTuple):
-    """A file as of the moment of its digest; entry: its entry."""
-
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    digest: Digest
-    entry: EntryId
-
-    def matches(self, stat: Stat) -> bool:
-        """Whether the stat of the file is still the same."""
-        return self[:5] == stat[:5]
-
-
-def cached_stat(stat: Stat, digest: Digest, entry: EntryId) -> CachedStat:
-    """The record of a file."""
-    return CachedStat(*stat[:5], digest, entry)
 
 
 class State:
@@ -99,14 +78,16 @@ class State:
         """Whether stored records outlive this process: the file could be opened."""
         return self._file is not None
 
-    def load(self) -> dict[str, CachedStat]:
+    def load(self) -> PackedRecords:
         """All records, by path."""
 
-        def load() -> dict[str, CachedStat]:
-            rows = self._database.execute("SELECT * FROM seen")
-            return {path: cached_stat_from_row(values) for path, *values in rows}
+        def load() -> PackedRecords:
+            records = PackedRecords()
+            for path, *row in self._database.execute("SELECT * FROM seen"):
+                records.add_row(path, row)
+            return records
 
-        return self._run_or_default(load, {})
+        return self._run_or_default(load, PackedRecords())
 
     def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
         """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""

@@ -1,13 +1,21 @@
 """The tree as last seen, in memory: the daemon's cache of `state.db`; which changes are complete."""
 
-from collections.abc import Iterable, Iterator
-from struct import Struct
-from uuid import UUID
+from collections.abc import Iterable, Iterator, Mapping
 
-from mirrord.domain.entry import Digest, EntryId
+from mirrord.domain.entry import EntryId
 from mirrord.domain.place import ASSETS
 from mirrord.errors import Refused
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.state_file import (
+    DIGEST,
+    INODE,
+    INODE_PART,
+    STAT,
+    CachedStat,
+    PackedRecords,
+    pack_record,
+    packed_ctime_ns,
+    unpack_record,
+)
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -15,23 +23,19 @@ from mirrord.mirror.tree.tree_layout import INDEX_FILE, may_be_synced, renamed_p
 
 Inode = tuple[int, int]  # device, inode
 
-# As bytes: as Python values each record took four times as much, most of a daemon's memory in a large tree.
-_STAT_STRUCT, _INODE_STRUCT = Struct("<QQQqq"), Struct("<QQ")
-_ENTRY_SLICE, _DIGEST_SLICE = slice(_STAT_STRUCT.size, _STAT_STRUCT.size + 16), slice(_STAT_STRUCT.size + 16, None)
-
 
 class Index:
     """Files and folders by path. Observations, never pending work: bases are compared with them in any case."""
 
-    def __init__(self, records: dict[str, CachedStat]) -> None:
-        """*records* is emptied, so that a large tree is never in memory twice."""
-        self._records: dict[str, bytes] = {}
+    def __init__(self, records: Mapping[str, CachedStat]) -> None:
+        """PackedRecords become the index's own, so that a large tree is never in memory twice."""
+        self._records = PackedRecords.of(records).packed
         self._paths: dict[bytes, str] = {}
         self._origins: dict[bytes, str] = {}  # only of inodes that were seen elsewhere since
         self._left_ctimes: dict[bytes, int] = {}  # ctimes of inodes whose path is empty or has another inode now
         self._children: dict[str, set[str]] = {}
-        for path in list(records):
-            self.record(path, records.pop(path))
+        for path, packed in self._records.items():
+            self._link(path, packed[INODE_PART])
 
     def __len__(self) -> int:
         return len(self._records)
@@ -42,28 +46,28 @@ class Index:
     def get(self, path: str) -> CachedStat | None:
         """The last record of *path*."""
         packed = self._records.get(path)
-        return _unpack(packed) if packed is not None else None
+        return unpack_record(packed) if packed is not None else None
 
     def path_of(self, inode: Inode) -> str | None:
         """The path where an inode was last seen, even if it is empty now: the file may have moved."""
-        return self._paths.get(_INODE_STRUCT.pack(*inode))
+        return self._paths.get(INODE.pack(*inode))
 
     def origin_of(self, inode: Inode) -> str | None:
         """The path of an inode when its entry was last known, or at its first look; later looks keep it."""
-        key = _INODE_STRUCT.pack(*inode)
+        key = INODE.pack(*inode)
         return self._origins.get(key) or self._paths.get(key)
 
     def changed_ns(self, inode: Inode) -> int | None:
         """The ctime of an inode at the last look, at any path; None: it was never seen."""
-        key = _INODE_STRUCT.pack(*inode)
+        key = INODE.pack(*inode)
         packed = self._records.get(self._paths.get(key, ""))
         if packed is not None and packed.startswith(key):
-            return _packed_ctime_ns(packed)
+            return packed_ctime_ns(packed)
         return self._left_ctimes.get(key)
 
     def forget_inode(self, inode: Inode) -> None:
         """Drop the history of an inode number that belongs to a new file now."""
-        key = _INODE_STRUCT.pack(*inode)
+        key = INODE.pack(*inode)
         for mapping in (self._paths, self._origins, self._left_ctimes):
             mapping.pop(key, None)
 
@@ -74,7 +78,7 @@ class Index:
     def has_digest(self, path: str, digest: bytes) -> bool:
         """Whether *path* has this digest on record."""
         packed = self._records.get(path)
-        return packed is not None and packed[_DIGEST_SLICE] == digest
+        return packed is not None and packed[DIGEST] == digest
 
     def paths_below(self, directory: str) -> Iterator[str]:
         """The paths below a directory, without itself; the index may change during the iteration."""
@@ -101,8 +105,8 @@ class Index:
         if packed is None:
             return True
         if stat.is_directory:
-            return not packed.startswith(_INODE_STRUCT.pack(stat.device, stat.inode))
-        return not packed.startswith(_STAT_STRUCT.pack(*stat[:5]))
+            return not packed.startswith(INODE.pack(stat.device, stat.inode))
+        return not packed.startswith(STAT.pack(*stat[:5]))
 
     def unchanged_path(self, path: str, stat: Stat) -> str | None:
         """The stored string equal to *path* if *stat* matches its record; else None."""
@@ -111,16 +115,13 @@ class Index:
 
     def record(self, path: str, cached: CachedStat) -> None:
         """Record *path*."""
-        previous, packed = self._records.get(path), _pack(cached)
-        key = packed[: _INODE_STRUCT.size]
+        previous, packed = self._records.get(path), pack_record(cached)
+        key = packed[INODE_PART]
         if previous is not None and not previous.startswith(key):
-            self._left_ctimes[previous[: _INODE_STRUCT.size]] = _packed_ctime_ns(previous)
+            self._left_ctimes[previous[INODE_PART]] = packed_ctime_ns(previous)
         self._records[path] = packed
         self._left_ctimes.pop(key, None)
-        if (last_path := self._paths.get(key, path)) != path:
-            self._origins.setdefault(key, last_path)
-        self._paths[key] = path
-        self._link_to_parents(path)
+        self._link(path, key)
 
     def set_entry(self, path: str, entry: EntryId) -> CachedStat | None:
         """Set the entry of the file at *path* and return its new record."""
@@ -128,18 +129,18 @@ class Index:
         record = self.get(path)
         if record is not None:
             record = record._replace(entry=entry)
-            self._records[path] = _pack(record)
+            self._records[path] = pack_record(record)
         return record
 
     def drop_origin(self, path: str) -> None:
         """Drop the origin of the inode at *path*: its entry is known now."""
         if (packed := self._records.get(path)) is not None:
-            self._origins.pop(packed[: _INODE_STRUCT.size], None)
+            self._origins.pop(packed[INODE_PART], None)
 
     def forget(self, path: str) -> None:
         """Drop the record of *path*: it is empty now."""
         if (packed := self._records.pop(path, None)) is not None:
-            self._left_ctimes[packed[: _INODE_STRUCT.size]] = _packed_ctime_ns(packed)
+            self._left_ctimes[packed[INODE_PART]] = packed_ctime_ns(packed)
         while path and path not in self._records and not self._children.get(path):
             self._children.pop(path, None)
             parent = path.rpartition("/")[0]
@@ -148,7 +149,7 @@ class Index:
 
     def forget_lost_inodes(self) -> None:
         """Drop the history of inodes that no path has: the system gives their numbers to new files."""
-        self._paths = {packed[: _INODE_STRUCT.size]: path for path, packed in self._records.items()}
+        self._paths = {packed[INODE_PART]: path for path, packed in self._records.items()}
         self._origins = {key: path for key, path in self._origins.items() if key in self._paths}
         self._left_ctimes.clear()
 
@@ -174,13 +175,16 @@ class Index:
 
     def _insert_below(self, top: str, records: list[tuple[str, CachedStat]]) -> None:
         for below, record in records:
-            is_settled = _INODE_STRUCT.pack(record.device, record.inode) not in self._origins
+            is_settled = INODE.pack(record.device, record.inode) not in self._origins
             self.record(top + below, record)
             if is_settled:
                 self.drop_origin(top + below)
 
-    def _link_to_parents(self, path: str) -> None:
-        """Link *path* to all its parents, also to those that are no folders (`assets`)."""
+    def _link(self, path: str, key: bytes) -> None:
+        """Link *path* to its inode, packed, and to all its parents, also to those that are no folders (`assets`)."""
+        if (last_path := self._paths.get(key, path)) != path:
+            self._origins.setdefault(key, last_path)
+        self._paths[key] = path
         while path:
             parent = path.rpartition("/")[0]
             siblings = self._children.get(parent)
@@ -190,21 +194,6 @@ class Index:
                 return
             siblings.add(path)
             path = parent
-
-
-def _pack(record: CachedStat) -> bytes:
-    return _STAT_STRUCT.pack(*record[:5]) + record.entry.bytes + record.digest
-
-
-def _packed_ctime_ns(packed: bytes) -> int:
-    changed_ns: int = _STAT_STRUCT.unpack_from(packed)[4]
-    return changed_ns
-
-
-def _unpack(packed: bytes) -> CachedStat:
-    device, inode, size, mtime_ns, ctime_ns = _STAT_STRUCT.unpack_from(packed)
-    entry = EntryId(UUID(bytes=packed[_ENTRY_SLICE]))
-    return CachedStat(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST_SLICE]), entry)
 
 
 def is_complete(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:

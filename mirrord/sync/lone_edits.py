@@ -18,7 +18,7 @@ from mirrord.db.content.entry_tables import keep_statistics
 from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, Kind, digest_of
 from mirrord.errors import Busy, Damaged, Locked, Refused, UserError
 from mirrord.markdown.frontmatter.page_text import PageText, decode
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.contained_files import read
 from mirrord.mirror.tree.tree_layout import SUFFIX, spot_of_file
 from mirrord.mirror.write.applied_plans import list_notes

@@ -11,8 +11,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Base, EntryId, MirrorId, UnreadableFile, digest_of, id_of_path
-from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
+from mirrord.mirror.state_file import CachedStat
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.file_owners import FileOwners, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, KnownCopies

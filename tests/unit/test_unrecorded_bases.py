@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mirrord.domain.entry import NO_TEXT, Base, EntryId, Kind, Place, Row, digest_of
-from mirrord.mirror.mirror_state import cached_stat
+from mirrord.mirror.state_file import cached_stat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.unrecorded_bases import select_missing, select_present

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
-from mirrord.mirror.mirror_state import STATE_PATH, CachedStat, cached_stat_from_row, to_signed
+from mirrord.mirror.mirror_state import STATE_PATH, cached_stat_from_row, to_signed
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
 from mirrord.errors import Refused
-from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.read.agreed_state import moved_entries
 from mirrord.mirror.read.directory_listing import (
     EMPTY_LISTING,
@@ -34,6 +33,7 @@ from mirrord.mirror.read.page_summary import (
     folder_summary,
     read_page_text,
 )
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.ignore_rules import CurrentPatterns, Ignore
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree

@@ -18,8 +18,8 @@ from mirrord.domain.place import (
 from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText, decode
-from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.entry import UnreadableFile
 from mirrord.markdown.frontmatter.page_properties import Views
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.identity_evidence import FoundFile, Inode
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.domain.entry import Base, EntryId, Kind, Row
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.mirror_handles import Sides
 

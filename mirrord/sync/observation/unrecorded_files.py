@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Self
 
 from mirrord.domain.entry import Base, Digest, EntryId
-from mirrord.mirror.mirror_state import CachedStat, State
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.state_file import CachedStat
 
 
 class UnrecordedFiles:

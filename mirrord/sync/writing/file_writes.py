@@ -13,7 +13,7 @@ from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.mirror.mirror_state import cached_stat
+from mirrord.mirror.state_file import cached_stat
 from mirrord.mirror.tree.tree_layout import page_path, parent_of
 from mirrord.mirror.write import replace as replacing
 from mirrord.mirror.write.replace import Written

@@ -8,7 +8,7 @@ from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import NO_TEXT, Base, EntryId, File, Kind, Row
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import replace as replacing
 from mirrord.sync.decisions.entry_decision import Decision

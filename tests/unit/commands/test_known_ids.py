@@ -11,7 +11,8 @@ from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.commands.pages.page_listing import list_pages
 from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
 from mirrord.domain.event import EVENTS_FOLDER
-from mirrord.mirror.mirror_state import State, cached_stat
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.state_file import cached_stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment

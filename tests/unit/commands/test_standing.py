@@ -10,7 +10,8 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages.sync_status import Problem, sync_status
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror.heartbeat import Heartbeat
-from mirrord.mirror.mirror_state import State, cached_stat
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.state_file import cached_stat
 from tests.unit.commands.conftest import page
 
 

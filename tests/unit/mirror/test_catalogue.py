@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path
-from mirrord.mirror.mirror_state import State, cached_stat
+from mirrord.mirror.mirror_state import State
 from mirrord.mirror.read import directory_listing as glances
 from mirrord.mirror.read import page_cache
 from mirrord.mirror.read.page_catalogue import Catalogue, Snapshot
 from mirrord.mirror.read.page_summary import CachedSummary, read_summary
+from mirrord.mirror.state_file import cached_stat
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 

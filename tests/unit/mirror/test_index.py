@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import NO_TEXT, Digest, EntryId, digest_of
-from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.kernel import Stat
 
 numbers = st.integers(0, 2**64 - 1)

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index, is_complete
+from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.tenant_tree import Tree
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
-from mirrord.mirror.mirror_state import cached_stat
 from mirrord.mirror.seen_files import Index
+from mirrord.mirror.state_file import cached_stat
 from mirrord.mirror.tree.contained_files import why_not_mirrored
 from mirrord.mirror.tree.ignore_rules import ATTACH_EVERYTHING, AttachmentRules, Ignore
 from mirrord.mirror.tree.tenant_tree import Tree

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import Base, Kind, Place, digest_of, new_id
 from mirrord.mirror import mirror_state
-from mirrord.mirror.mirror_state import CachedStat, State
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.state_file import CachedStat, cached_stat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from tests.house import ROOT
@@ -69,7 +70,7 @@ def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
     (root / "A.md").write_bytes(b"alpha")
     before = tree.stat("A.md")
     assert before is not None
-    cached = mirror_state.cached_stat(before, digest_of(b"alpha"), new_id())
+    cached = cached_stat(before, digest_of(b"alpha"), new_id())
     (root / "A.md").write_bytes(b"alpha and more")
 
     after = tree.stat("A.md")
