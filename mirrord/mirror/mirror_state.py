@@ -15,7 +15,8 @@ from uuid import UUID
 
 from mirrord.domain.entry import Base, Digest, EntryId, Kind, Place
 from mirrord.errors import Refused
-from mirrord.mirror.state_file import CachedStat, PackedRecords, cache_of, open_in_memory, open_state_file, transaction
+from mirrord.mirror.seen_files import PackedRecords
+from mirrord.mirror.state_file import CachedStat, cache_of, open_in_memory, open_state_file, transaction
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree

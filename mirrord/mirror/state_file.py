@@ -1,12 +1,10 @@
-"""The file of `mirror_state`, an SQLite database: its tables and records, how it is opened, and how it is changed."""
+"""The file of `mirror_state`, an SQLite database: its tables and records, how it is opened and changed."""
 
 import sqlite3
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror.tree.kernel import Stat
@@ -109,14 +107,6 @@ def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             database.execute("ROLLBACK")
 
 
-# A packed record begins with the stat, which begins with device and inode, and ends with the digest.
-STAT, INODE = struct.Struct("<QQQqq"), struct.Struct("<QQ")
-_ENTRY_BYTES = 16
-_ENTRY, DIGEST = slice(STAT.size, STAT.size + _ENTRY_BYTES), slice(STAT.size + _ENTRY_BYTES, None)
-INODE_PART = slice(INODE.size)
-_MAX_UNSIGNED = (1 << 64) - 1
-
-
 class CachedStat(NamedTuple):
     """A file as of the moment of its digest; entry: its entry."""
 
@@ -136,65 +126,3 @@ class CachedStat(NamedTuple):
 def cached_stat(stat: Stat, digest: Digest, entry: EntryId) -> CachedStat:
     """The record of a file."""
     return CachedStat(*stat[:5], digest, entry)
-
-
-def pack_record(record: CachedStat) -> bytes:
-    """The record as bytes: as values it takes four times as much memory."""
-    return STAT.pack(*record[:5]) + record.entry.bytes + record.digest
-
-
-def unpack_record(packed: bytes) -> CachedStat:
-    """The inverse of pack_record()."""
-    device, inode, size, mtime_ns, ctime_ns = STAT.unpack_from(packed)
-    return CachedStat(
-        device, inode, size, mtime_ns, ctime_ns, Digest(packed[DIGEST]), EntryId(UUID(bytes=packed[_ENTRY]))
-    )
-
-
-def packed_ctime_ns(packed: bytes) -> int:
-    """The ctime of a packed record."""
-    changed_ns: int = STAT.unpack_from(packed)[4]
-    return changed_ns
-
-
-class PackedRecords(Mapping[str, CachedStat]):
-    """Records by path. packed: the same as pack_record() gives them."""
-
-    def __init__(self) -> None:
-        self.packed: dict[str, bytes] = {}
-
-    @classmethod
-    def of(cls, records: Mapping[str, CachedStat]) -> "PackedRecords":
-        """These records, packed; if they are that already, the same object."""
-        if isinstance(records, cls):
-            return records
-        packed_records = cls()
-        packed_records.packed.update((path, pack_record(record)) for path, record in records.items())
-        return packed_records
-
-    def add_row(self, path: str, row: Sequence[Any]) -> None:
-        """
-        Add a record as `state.db` has it, without a value for each column: of a large tree they took twice as much.
-
-        Raises ValueError if no version of this program wrote it.
-        """
-        device, inode, size, mtime_ns, ctime_ns, digest, entry = row
-        try:
-            stat = STAT.pack(device & _MAX_UNSIGNED, inode & _MAX_UNSIGNED, size, mtime_ns, ctime_ns)
-            if len(entry) != _ENTRY_BYTES:
-                raise ValueError(f"{path!r} has an entry of {len(entry)} bytes")
-            self.packed[path] = stat + entry + digest
-        except (struct.error, TypeError) as error:
-            raise ValueError(f"{path!r} has no stat: {error}") from error
-
-    def __getitem__(self, path: str) -> CachedStat:
-        return unpack_record(self.packed[path])
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.packed
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.packed)
-
-    def __len__(self) -> int:
-        return len(self.packed)

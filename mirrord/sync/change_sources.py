@@ -156,16 +156,20 @@ def _load_waiting_plans(tree: Tree) -> list[AppliedPlan]:
 
 
 async def _compare_rows(sides: Sides, scanned: Scan) -> tuple[set[str], list[EntryId]]:
-    index = sides.looker.index
+    """The bases are read in transactions of their own: only this engine writes them, and it compares them just now."""
+    index, after = sides.looker.index, entry_comparison.FIRST
     differing_paths, absent_entries = set(index.paths()), list[EntryId]()
-    async with sides.database.transaction(sides.tenant) as connection:
-        async for bases in entry_comparison.load_base_batches(connection, sides.tenant, sides.mirror):
-            differing_paths.difference_update(
-                path for _, path, digest in bases if path and index.has_digest(path, digest)
-            )
-            absent_entries += [entry for entry, path, _ in bases if path is None or scanned.proves_absent(path)]
-            differing_paths |= sides.looker.reclaim_forgotten(
-                scanned, (path for _, path, _ in bases if path is not None)
-            )
-        entries = await entry_comparison.load_differing(connection, sides.tenant, sides.mirror)
+    entries: list[EntryId] | None = None
+    while entries is None:
+        async with sides.database.transaction(sides.tenant) as connection:
+            batch = await entry_comparison.load_base_batch(connection, sides.tenant, sides.mirror, after)
+            if batch.is_last:
+                entries = await entry_comparison.load_differing(connection, sides.tenant, sides.mirror)
+        differing_paths.difference_update(
+            path for _, path, digest in batch.bases if path and index.has_digest(path, digest)
+        )
+        absent_entries += [entry for entry, path, _ in batch.bases if path is None or scanned.proves_absent(path)]
+        paths = (path for _, path, _ in batch.bases if path is not None)
+        differing_paths |= sides.looker.reclaim_forgotten(scanned, paths)
+        after = after if batch.is_last else batch.end
     return differing_paths, [*entries, *absent_entries]

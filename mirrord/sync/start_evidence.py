@@ -59,9 +59,7 @@ def _has_id_of(row: KnownMirror) -> bool | None:
 
 async def _share_found(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
-    async with database.transaction(tenant) as connection:
-        agreed_bases = entry_comparison.load_base_batches(connection, tenant, mirror)
-        paths = [path async for bases in agreed_bases for _, path, _ in bases if path is not None]
+    paths = await entry_comparison.load_base_paths(database, tenant, mirror)
     if not paths:
         return 1.0
     present = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))

@@ -85,8 +85,8 @@ MUTANTS = (
     Mutant(
         "files are compared by size and time of the last write",
         "mirror/seen_files.py",
-        "packed.startswith(STAT.pack(*stat[:5]))",
-        "packed.startswith(STAT.pack(*stat[:4], 0)[:-8])",
+        "packed.startswith(_STAT.pack(*stat[:5]))",
+        "packed.startswith(_STAT.pack(*stat[:4], 0)[:-8])",
         f"{_GUARDS}::test_a_save_whose_time_was_set_back_arrives",
     ),
     Mutant(

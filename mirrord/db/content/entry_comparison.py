@@ -1,31 +1,54 @@
 """The full comparison: all rows of a tenant and all bases of a mirror side by side."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.db.database import Connection
+from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 
 BASES_PER_BATCH = 10_000  # bases per batch: those of a large tree would take as much memory as the daemon itself
 
 
-async def load_base_batches(
-    connection: Connection, tenant: TenantId, mirror: MirrorId
-) -> AsyncIterator[list[tuple[EntryId, str | None, Digest]]]:
-    """Batches of (entry, path, digest) of every base of one mirror, for a comparison with the tree."""
-    last = UUID(int=0)
-    while True:
-        cursor = await connection.execute(
-            "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
-            "WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id > %s ORDER BY b.entry_id LIMIT %s",
-            (tenant, mirror, last, BASES_PER_BATCH),
-        )
-        if bases := await cursor.fetchall():
-            yield bases
-        if len(bases) < BASES_PER_BATCH:
-            return
-        last = bases[-1][0]
+_BASES = """
+SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b
+ WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id > %s ORDER BY b.entry_id LIMIT %s"""
+FIRST = EntryId(UUID(int=0))
+
+
+@dataclass(frozen=True, slots=True)
+class BaseBatch:
+    """Some bases as (entry, path, digest). is_last: no others come after them."""
+
+    bases: list[tuple[EntryId, str | None, Digest]]
+    is_last: bool
+
+    @property
+    def end(self) -> EntryId:
+        """The entry after which the next batch begins."""
+        return self.bases[-1][0]
+
+
+async def load_base_batch(connection: Connection, tenant: TenantId, mirror: MirrorId, after: EntryId) -> BaseBatch:
+    """
+    The bases of one mirror that come after an entry, FIRST at the beginning, for a comparison with the tree.
+
+    To be read in a transaction for each batch: those of a million files take longer than one may last.
+    """
+    cursor = await connection.execute(_BASES, (tenant, mirror, after, BASES_PER_BATCH))
+    bases = await cursor.fetchall()
+    return BaseBatch(bases, len(bases) < BASES_PER_BATCH)
+
+
+async def load_base_paths(database: Database, tenant: TenantId, mirror: MirrorId) -> list[str]:
+    """The paths of all bases of one mirror."""
+    paths, after, is_last = list[str](), FIRST, False
+    while not is_last:
+        async with database.transaction(tenant) as connection:
+            batch = await load_base_batch(connection, tenant, mirror, after)
+        paths += [path for _, path, _ in batch.bases if path is not None]
+        is_last = batch.is_last
+        after = after if is_last else batch.end
+    return paths
 
 
 _DIFFERING_PAGES = """
