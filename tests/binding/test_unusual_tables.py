@@ -23,6 +23,19 @@ format = "markdown"
 [front]
 score = "score"
 """
+PARTS_MAPPING = """
+[binding]
+name = "kb"
+[page]
+table = "kb.note"
+id = "id"
+title = "title"
+[body]
+table = "kb.part"
+match = { note = "id" }
+column = "words"
+format = "markdown"
+"""
 FIRST_LARGE = 2**53  # the first whole number that a float cannot tell from the next one
 NORMALISING_TRIGGER = """
 CREATE FUNCTION kb.normalise() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -185,3 +198,22 @@ def test_a_column_that_the_app_computes_is_read_and_an_edit_of_it_is_a_problem(
     )
     edit(world, "Note.md", "score: 5", "score: 4")
     eventually(lambda: world.status()["problems"] == [], "the problem is over")
+
+
+def test_a_body_that_belonged_to_no_page_is_in_the_file_of_the_page_that_it_is_given_to(world: BoundWorld) -> None:
+    world.app.connection.execute("CREATE TABLE kb.note (id integer PRIMARY KEY, title text NOT NULL)")
+    world.app.connection.execute("CREATE TABLE kb.part (id serial PRIMARY KEY, note integer, words text)")
+    world.mapping.write_text(PARTS_MAPPING)
+    world.app.connection.execute("INSERT INTO kb.note VALUES (1, 'Note'), (2, 'Other')")
+    world.app.connection.execute("INSERT INTO kb.part (note, words) VALUES (NULL, 'Before.')")
+    start(world)
+    world.await_text("Note.md", "title: Note")
+    world.await_text("Other.md", "title: Other")
+    world.await_rest()
+    world.app.connection.execute("UPDATE kb.part SET note = 1")
+    world.await_text("Note.md", "Before.")
+    world.app.connection.execute("UPDATE kb.part SET note = 2")
+    world.await_text("Other.md", "Before.")
+    world.app.connection.execute("UPDATE kb.part SET note = NULL")
+    eventually(lambda: "Before." not in (world.mirrord.text("Other.md") or ""), "the page has lost its body")
+    assert "Before." not in (world.mirrord.text("Note.md") or "")
