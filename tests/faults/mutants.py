@@ -19,6 +19,7 @@ LONGEST = 240  # seconds for one mutant
 AT_ONCE = 2  # mutants tried at the same time: the machines that play them all have two cores
 
 _GUARDS = "tests/faults/test_guards.py"
+_HELD = "tests/system/test_halted_contents.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +34,6 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant(
-        "many pages that an app emptied are each held, and that is all",
-        "sync/decisions/guard.py",
-        "if pages <= limit and not is_halted:",
-        "if not is_halted:",
-        "tests/system/test_halted_contents.py",
-    ),
-    Mutant(
-        "only what was held when the halt came is in it",
-        "sync/decisions/guard.py",
-        "if pages <= limit and not is_halted:",
-        "if pages <= limit or is_halted:",
-        "tests/system/test_halted_contents.py",
-    ),
-    Mutant(
-        "short pages are emptied while an app is halted",
-        "sync/writing/row_rendering.py",
-        "return HALTED_LIMITS if page.is_halted else USUAL_LIMITS",
-        "return USUAL_LIMITS",
-        "tests/system/test_halted_contents.py",
-    ),
-    Mutant(
-        "a decision about emptied pages writes over rows that changed since",
-        "sync/held_contents.py",
-        'if not any("content" in row.ahead_columns for row in rows):',
-        "if not rows:",
-        "tests/system/test_halted_contents.py",
-    ),
     Mutant(
         "a new text is not synced before it takes its place",
         "mirror/write/journal.py",
@@ -403,6 +376,34 @@ MUTANTS = (
         "for result in dict.fromkeys(results))",
         "for result in results[::-1])",
         "tests/unit/codec/test_structural_edits.py",
+    ),
+    Mutant(
+        "many pages that an app emptied are each held, and that is all",
+        "sync/decisions/guard.py",
+        "if pages <= limit and not is_halted:",
+        "if not is_halted:",
+        f"{_HELD}::test_an_autosave_over_many_pages_halts_and_no_file_changes",
+    ),
+    Mutant(
+        "only what was held when the halt came is in it",
+        "sync/decisions/guard.py",
+        "if pages <= limit and not is_halted:",
+        "if pages <= limit or is_halted:",
+        f"{_HELD}::test_further_pages_join_the_halt",
+    ),
+    Mutant(
+        "short pages are emptied while an app is halted",
+        "sync/writing/row_rendering.py",
+        "return HALTED_LIMITS if page.is_halted else USUAL_LIMITS",
+        "return USUAL_LIMITS",
+        f"{_HELD}::test_short_pages_and_single_nodes_are_held_only_while_the_app_is_halted",
+    ),
+    Mutant(
+        "a decision about emptied pages writes over rows that changed since",
+        "sync/held_contents.py",
+        'if not any("content" in row.ahead_columns for row in rows):',
+        "if not rows:",
+        f"{_HELD}::test_a_row_that_changed_just_before_a_decision_is_carried_out_keeps_what_it_has",
     ),
 )
 

@@ -20,7 +20,20 @@ from rich.table import Table
 from mirrord.mirror.process_setup import prepare_process
 from tests import corpora
 from tests.bench import figures
-from tests.bench.codec import anew, bodies, editors, foreign, hostile, keys, speed, structure, trials, untouched, words
+from tests.bench.codec import (
+    anew,
+    bodies,
+    editors,
+    foreign,
+    hostile,
+    keys,
+    saves,
+    speed,
+    structure,
+    trials,
+    untouched,
+    words,
+)
 from tests.bench.codec.report import Report
 
 SHOWN = 20  # broken laws of one section that are shown without --verbose
@@ -68,7 +81,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        help="a section: untouched, anew, words, foreign, structure, bodies, edits, editors, frontmatter, speed",
+        help="a section: untouched, anew, words, foreign, structure, bodies, edits, editors, frontmatter, saves, speed",
     )
     parser.add_argument("--trials", type=int, default=20_000, help="random edits")
     parser.add_argument("--seed", type=int, help="of the first edit; the next one has the next number")
@@ -92,6 +105,7 @@ def _sections(options: argparse.Namespace, workers: ProcessPoolExecutor) -> Mapp
         "edits": lambda: trials.measure(workers, options.trials, options.seed),
         "editors": editors.measure,
         "frontmatter": lambda: _together(keys.measure(workers), hostile.measure()),
+        "saves": lambda: saves.measure(workers, options.seed),
         "speed": speed.measure,
     }
 
