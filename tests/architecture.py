@@ -91,15 +91,19 @@ PURE_MODULES = {
     *(
         f"mirrord.binding.mappings.{name}"
         for name in (
+            "file_table_keys",
             "link_rules",
             "mapping",
             "mapping_file",
             "mapping_names",
+            "mapping_sections",
             "path_names",
+            "path_template",
             "write_rules",
             "write_rules_file",
         )
     ),
+    "mirrord.binding.files.app_file",
     "mirrord.binding.links.link_texts",
     "mirrord.binding.links.link_nodes",
     "mirrord.binding.paths.row_paths",

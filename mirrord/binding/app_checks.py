@@ -3,7 +3,7 @@
 from collections.abc import Mapping as ByKey
 from collections.abc import Sequence
 
-from mirrord.binding.mappings.mapping import Mapping, TableName, columns_used
+from mirrord.binding.mappings.mapping import FileTable, Mapping, PageTable, TableName, columns_used
 from mirrord.binding.statements.bound_sql import Tables
 from mirrord.binding.statements.write_statements import WriteStatements
 from mirrord.db.bindings import app_catalogue
@@ -62,10 +62,24 @@ def _check_ids(mapping: Mapping, tables: Tables) -> None:
     for table, column in referring:
         _check_reference(tables, (table, column), (page.table, page.id))
     if mapping.space is not None and page.space is not None:
-        space = mapping.space
-        if not tables[space.table].columns[space.id].may_be_id or space.id not in tables[space.table].unique_columns:
-            raise UserError(f"{space.table}.{space.id} is no id: it must be a unique text, number or uuid.")
-        _check_reference(tables, (page.table, page.space), (space.table, space.id))
+        _check_key(tables, mapping.space.table, mapping.space.id)
+        _check_reference(tables, (page.table, page.space), (mapping.space.table, mapping.space.id))
+    if mapping.files is not None:
+        _check_files(tables, mapping.files, page)
+
+
+def _check_key(tables: Tables, table: TableName, key: str) -> None:
+    """Raise UserError if the column *key* cannot be the id of rows."""
+    if not tables[table].columns[key].may_be_id or key not in tables[table].unique_columns:
+        raise UserError(f"{table}.{key} is no id: it must be a unique text, number or uuid.")
+
+
+def _check_files(tables: Tables, files: FileTable, page: PageTable) -> None:
+    _check_key(tables, files.table, files.id)
+    _check_reference(tables, (files.table, files.page), (page.table, page.id))
+    columns = tables[files.table].columns
+    if files.bytes is not None and columns[files.bytes].type != "bytea":
+        raise UserError(f"{files.table}.{files.bytes} is of type {columns[files.bytes].type}; bytes are a bytea.")
 
 
 def _check_reference(tables: Tables, source: tuple[TableName, str], target: tuple[TableName, str]) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from mirrord.binding.app_checks import load_tables
+from mirrord.binding.app_checks import fingerprint_of, load_tables
 from mirrord.binding.app_rows import AppRow, text_of
+from mirrord.binding.files.file_check import check_files
+from mirrord.binding.files.file_source import file_source_of
 from mirrord.binding.mappings.mapping import Mapping as BoundMapping
 from mirrord.binding.mappings.mapping import columns_of_new_rows, columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
@@ -33,14 +35,16 @@ class CheckReport:
     """
     What a binding would do.
 
-    statements: of `bind add`. failures: why rows are not carried over, by title. clashes: titles that are the same
-    name in one place. orphans, cyclic: titles of rows whose parent is not there, and of those below themselves.
-    warnings: what an operator should know. written: the columns that mirrord writes, by table.
+    statements: of `bind add`. files: None: the mapping has none. failures: why rows are not carried over, by title.
+    clashes: titles that are the same name in one place. orphans, cyclic: titles of rows whose parent is not there, and
+    of those below themselves. warnings: what an operator should know. written: the columns that mirrord writes, by
+    table.
     created: those that it gives to new rows.
     """
 
     statements: list[str]
     pages: int = 0
+    files: int | None = None
     failures: list[tuple[str, str]] = field(default_factory=list)
     clashes: list[list[str]] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
@@ -54,6 +58,7 @@ class CheckReport:
         """The report as JSON."""
         return {
             "pages": self.pages,
+            **({"files": self.files} if self.files is not None else {}),
             "failures": [{"title": title, "reason": reason} for title, reason in self.failures],
             "clashes": self.clashes,
             "orphans": self.orphans,
@@ -86,6 +91,9 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         new = {str(table): columns for table, columns in columns_of_new_rows(mapping).items()}
         report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written, created=new)
         spoken = replace(mapping, dialect=await dialect_rows.load_dialect(connection, tenant))
+        if (files := file_source_of(mapping, fingerprint_of(tables), "", value)) is not None:
+            report.files, failures = await check_files(connection, files)
+            report.failures += failures
         records = [record async for record in _read_all(connection, spoken, value, report, binding)]
     rows = rows_of(records)
     if mapping.page.path is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from mirrord.binding.app_rows import AppRow, is_name_of, read_properties
+from mirrord.binding.files.file_source import FileSource
 from mirrord.binding.mappings.mapping import FOLDER_PREFIX, Mapping, entry_id_of
 from mirrord.binding.paths.path_places import PathPlaces
 from mirrord.binding.paths.row_paths import FOLDER_VERSION, folders_of
@@ -25,13 +26,18 @@ from mirrord.domain.entry import Digest, EntryId
 
 @dataclass(frozen=True, slots=True)
 class AppSource:
-    """Where the rows of a binding are. tenant: the value of the app's tenant column. paths: None: rows have none."""
+    """
+    Where the rows of a binding are.
+
+    tenant: the value of the app's tenant column. paths, files: None: rows have none.
+    """
 
     binding: UUID
     mapping: Mapping
     statements: AppStatements
     tenant: str
     paths: PathStatements | None = None
+    files: FileSource | None = None
 
     async def load_rows(self, connection: Connection, ids: Iterable[str]) -> dict[str, AppRow]:
         """The living rows with *ids*."""
@@ -94,6 +100,13 @@ class PassState:
         return sorted(
             external_id for external_id in self.ids if external_id in self.bound and external_id not in self.rows
         )
+
+    @property
+    def lost_pages(self) -> dict[str, EntryId]:
+        """The pages of rows that vanished, and those that are deleted, by the id of the row."""
+        vanished = {external_id: self.bound[external_id].entry for external_id in self.vanished}
+        deleted = {entry for entry, page in self.pages.items() if page.is_deleted}
+        return vanished | {each: bound.entry for each, bound in self.bound.items() if bound.entry in deleted}
 
     def add_row(self, row: AppRow) -> None:
         """Add *row*, which lives again; rows below it that have no other parent follow in later passes."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
+from mirrord.binding.files.file_intake import FileIntake
+from mirrord.binding.files.file_source import file_source_of
 from mirrord.binding.intake import ROW, Intake, actor_name_of
 from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
-from mirrord.binding.statements.bound_sql import MAX_ROWS, latch_of, trigger_of, watched_tables
+from mirrord.binding.statements.bound_sql import MAX_ROWS, latch_of, role_of, trigger_of, watched_tables
 from mirrord.binding.statements.path_queries import path_statements
 from mirrord.binding.statements.row_queries import app_statements
 from mirrord.binding.two_way_intake import TwoWayIntake
@@ -147,20 +149,39 @@ def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:
     mapping = replace(_parsed(binding.mapping), dialect=dialect)
     id_type = binding.fingerprint[str(mapping.page.table)][mapping.page.id]
     statements, paths = app_statements(mapping, id_type), path_statements(mapping)
-    return AppSource(binding.id, mapping, statements, mapping.tenancy.value_of(tenant) or "", paths)
+    value = mapping.tenancy.value_of(tenant) or ""
+    files = file_source_of(mapping, binding.fingerprint, role_of(binding.id), value)
+    return AppSource(binding.id, mapping, statements, value, paths, files)
 
 
 async def _carry_rows(
     connection: Connection, binding: BindingRow, source: AppSource, ids: Collection[str], order: PassOrder
 ) -> Intake:
-    state = await load_state(connection, binding, source, set(ids))
+    of_files = {external_id for external_id in ids if source.mapping.is_file(external_id)}
+    state = await load_state(connection, binding, source, set(ids) - of_files)
     if state.vanished and not binding.is_loss_meant:
         await _weigh_losses(connection, binding, source, order.recent_deletions)
     intake = Intake(connection, binding, source, state, is_careful=order.is_careful)
     if source.mapping.writes is not None:
         intake = TwoWayIntake(connection, binding, source, state, order.is_careful, recent=order.recent_deletions)
+    lost = state.lost_pages if source.files is not None else {}
     await intake.carry_over()
+    if source.files is not None:
+        files = FileIntake(connection, binding, source.files, order.recent_deletions)
+        of_files |= await files.ids_of_pages(lost.keys() | intake.added, lost.values())
+        await _carry_files(intake, files, of_files)
     return intake
+
+
+async def _carry_files(intake: Intake, files: FileIntake, ids: Collection[str]) -> None:
+    """Carry the files *ids* over, after the pages; rows of the app that a pass wrote do not wait for that."""
+    if isinstance(intake, TwoWayIntake) and intake.written_back:
+        intake.later |= set(ids)
+        return
+    await files.carry_over(ids)
+    intake.later |= files.later
+    intake.written += files.written
+    intake.deleted += files.deleted
 
 
 async def _add_linking_rows(report: Intake, *, is_compared: bool) -> None:
@@ -173,8 +194,9 @@ async def _add_linking_rows(report: Intake, *, is_compared: bool) -> None:
 async def _weigh_losses(connection: Connection, binding: BindingRow, source: AppSource, recent: int) -> None:
     """Raise Halted if so many rows are gone from the app that it may be an accident."""
     versions = await source.load_versions(connection)
-    bound = await binding_rows.load_entries(connection, binding)
-    losses = len(bound.keys() - versions.keys())
+    entries = await binding_rows.load_entries(connection, binding)
+    bound = {external_id for external_id in entries if not source.mapping.is_file(external_id)}
+    losses = len(bound - versions.keys())
     alarm = weigh_deletions("app", losses, recent, len(bound)) or check_all("app", losses, len(bound))
     if alarm is not None:
         raise Halted(f"{alarm.sentence} If they are meant, run `mirrord bind resume {binding.name} --deletions`.")
@@ -199,6 +221,8 @@ async def _next_different(
     if remaining is None:
         await binding_rows.begin_comparison(connection, binding)
         versions = await source.load_versions(connection)
+        if source.files is not None:
+            versions |= await source.files.load_versions(connection)
         bound = await binding_rows.load_entries(connection, binding)
         remaining = tuple(
             external_id

@@ -169,11 +169,13 @@ class TwoWayIntake(RowAgreement):
         return await self._write_both(act, row, page)
 
     async def _note_refusal(self, row: AppRow, page: PageState) -> None:
-        change = "was deleted" if page.is_deleted else "lost its file"
-        sentence = (
-            f"{row.title!r} {change}, and is there again: the binding {self.binding.name!r} has no way to delete rows "
-            "of the app (`page.deleted`, or `page.delete`)."
+        reason = (
+            f"was deleted, and is there again: the binding {self.binding.name!r} has no way to delete rows of the app "
+            "(`page.deleted`, or `page.delete`)"
+            if page.is_deleted
+            else "lost its file, and has it again: its directory is there. To delete the page, delete both"
         )
+        sentence = f"{row.title!r} {reason}."
         self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
 
     async def _carry_new_pages(self) -> None:

@@ -83,6 +83,8 @@ def _print_report(report: CheckReport) -> None:
     for statement in report.statements:
         click.echo(f"{statement};\n")
     click.echo(f"{report.pages} rows would be pages.")
+    if report.files is not None:
+        click.echo(f"{report.files} files would be attachments.")
     _print_some("are not carried over", [f"{title}: {reason}" for title, reason in report.failures])
     _print_some("share a name in their place, so that one gets a number", [", ".join(same) for same in report.clashes])
     _print_some("have a parent that is not there, and come to the top", report.orphans)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from mirrord.binding.mappings.link_rules import LinkRules
+from mirrord.binding.mappings.path_template import PathTemplate
 from mirrord.binding.mappings.write_rules import Owner, WriteRules
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, TenantId, parse_id
@@ -16,6 +17,7 @@ Literal = str | int | bool
 
 SPACE_PREFIX = "space:"  # of the id of a space's page; the rest is the id of the space
 FOLDER_PREFIX = "folder:"  # of the id of the page of a folder in paths; the rest is its path
+FILE_PREFIX = "file:"  # of the id of a file; the rest is the id of its row
 
 BINDING_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
@@ -107,6 +109,25 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
+class FileTable:
+    """
+    The table with a row for each file of a page.
+
+    page: the column with the id of the page. bytes: the column with the bytes; None: they are on disk, at *path*.
+    deleted: as of PageTable.
+    """
+
+    table: TableName
+    id: str
+    page: str
+    name: str
+    bytes: str | None = None
+    path: PathTemplate | None = None
+    deleted: str | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PageTable:
     """
     The table with a row for each page.
@@ -164,7 +185,7 @@ class Mapping:
     One binding. front: columns by the key of front matter. text: of the file that it was read from.
 
     writes: how rows of the app are written; None: they are not, which is mode `in`. dialect: of the tenant's pages,
-    which is in no file. links: None: addresses in bodies stay as they are.
+    which is in no file. links: None: addresses in bodies stay as they are. files: None: pages have none.
     """
 
     name: str
@@ -179,6 +200,11 @@ class Mapping:
     dialect: Dialect = Dialect.PLAIN
     space: Space | None = None
     links: LinkRules | None = None
+    files: FileTable | None = None
+
+    def is_file(self, external_id: str) -> bool:
+        """Whether what has this id is a file."""
+        return self.files is not None and external_id.startswith(FILE_PREFIX)
 
     def has_row(self, external_id: str) -> bool:
         """Whether what has this id is a row of the table of pages, and no space or folder."""
@@ -213,11 +239,11 @@ def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     )
     of_page = [page.id, page.title, *(column for column in optional if column is not None)]
     of_page += [*(condition.column for condition in page.conditions), *mapping.front.values()]
+    others = _columns_of_space(mapping.space) | _columns_of_files(mapping.files)
     if body.table is None:
-        return {page.table: tuple(dict.fromkeys([*of_page, body.column])), **_columns_of_space(mapping.space)}
+        return {page.table: tuple(dict.fromkeys([*of_page, body.column]))} | others
     of_body = [*(match.column for match in body.matches), body.column]
-    tables = {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
-    return tables | _columns_of_space(mapping.space)
+    return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))} | others
 
 
 def _columns_of_space(space: Space | None) -> dict[TableName, tuple[str, ...]]:
@@ -226,6 +252,15 @@ def _columns_of_space(space: Space | None) -> dict[TableName, tuple[str, ...]]:
     optional = (column for column in (space.tenant, space.deleted) if column is not None)
     columns = [space.id, space.title, *optional, *(condition.column for condition in space.conditions)]
     return {space.table: tuple(dict.fromkeys(columns))}
+
+
+def _columns_of_files(files: FileTable | None) -> dict[TableName, tuple[str, ...]]:
+    if files is None:
+        return {}
+    optional = (column for column in (files.bytes, files.deleted) if column is not None)
+    columns = [files.id, files.page, files.name, *optional, *(files.path.columns if files.path is not None else ())]
+    columns += [condition.column for condition in files.conditions]
+    return {files.table: tuple(dict.fromkeys(columns))}
 
 
 def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:

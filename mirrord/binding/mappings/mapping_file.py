@@ -3,31 +3,30 @@
 import re
 import tomllib
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from mirrord.binding.mappings.file_table_keys import KEYS as _FILE_KEYS
+from mirrord.binding.mappings.file_table_keys import read_file_table
 from mirrord.binding.mappings.link_rules import KEYS as _LINK_KEYS
 from mirrord.binding.mappings.link_rules import LinkRules, read_link_rules
 from mirrord.binding.mappings.mapping import (
     BINDING_NAME,
     Body,
-    Condition,
     Format,
-    Literal,
     Mapping,
     Match,
     Order,
     OrderKind,
     PageTable,
     Space,
-    TableName,
     Tenancy,
     Watch,
 )
-from mirrord.binding.mappings.mapping_names import IDENTIFIER as _IDENTIFIER
 from mirrord.binding.mappings.mapping_names import check_names as _check_names
 from mirrord.binding.mappings.mapping_names import checked_column as _checked_column
+from mirrord.binding.mappings.mapping_sections import Section, read_condition, read_table, section_of
 from mirrord.binding.mappings.write_rules import WriteRules
 from mirrord.binding.mappings.write_rules_file import KEYS as _WRITE_KEYS
 from mirrord.binding.mappings.write_rules_file import read_write_rules, refuse_write_keys
@@ -39,7 +38,7 @@ DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with w
 MIN_POLL_SECONDS = 1
 MODES = ("in", "both")
 
-_SECTIONS = ("binding", "tenant", "space", "page", "body", "links", "front")
+_SECTIONS = ("binding", "tenant", "space", "page", "body", "links", "files", "front")
 _KEYS = {
     "binding": ("name", "mode", "watch", "poll_seconds"),
     "tenant": ("column", "map", "fixed"),
@@ -47,46 +46,11 @@ _KEYS = {
     "space": ("table", "id", "title", "tenant", "deleted", "filter"),
     "body": ("table", "match", "column", "format", "names", "content_loss"),
     "links": _LINK_KEYS,
+    "files": _FILE_KEYS,
 }
 _RESERVED_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # other keys of the mapping say what is in them
 _URL = re.compile(r"https?://[^\s<>\"'`\\{}]+(\{id\}[^\s<>\"'`\\{}]*)")
 Choice = TypeVar("Choice", bound=StrEnum)
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """One table of the file."""
-
-    name: str
-    values: ByKey[str, Any]
-
-    def text_of(self, key: str) -> str | None:
-        """The text of *key*; None: there is no such key."""
-        value = self.values.get(key)
-        if value is not None and (not isinstance(value, str) or not value):
-            raise UserError(f"`{self.name}.{key}` must be a text.")
-        return value
-
-    def required_text(self, key: str) -> str:
-        """The text of *key*."""
-        if (text := self.text_of(key)) is None:
-            raise UserError(f"`{self.name}.{key}` is missing.")
-        return text
-
-    def column_of(self, key: str) -> str | None:
-        """The name of a column in *key*; None: there is no such key."""
-        return None if (text := self.text_of(key)) is None else _checked_column(text, f"{self.name}.{key}")
-
-    def required_column(self, key: str) -> str:
-        """The name of a column in *key*."""
-        return _checked_column(self.required_text(key), f"{self.name}.{key}")
-
-    def table_of(self, key: str) -> ByKey[str, Any]:
-        """The table in *key*; empty: there is no such key."""
-        value = self.values.get(key, {})
-        if not isinstance(value, dict):
-            raise UserError(f'`{self.name}.{key}` must be a table, such as {{ key = "value" }}.')
-        return value
 
 
 def parse_mapping(text: str) -> Mapping:
@@ -96,13 +60,13 @@ def parse_mapping(text: str) -> Mapping:
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"The mapping is no valid TOML: {error}.") from error
     _check_names(tables, _SECTIONS, "")
-    sections = {name: _section_of(tables, name) for name in _SECTIONS}
+    sections = {name: section_of(tables, name) for name in _SECTIONS}
     for name, keys in _KEYS.items():
         _check_names(sections[name].values, [*keys, *_WRITE_KEYS.get(name, ())], f"{name}.")
     binding = sections["binding"]
     _check_space(sections)
     _check_path(sections)
-    return Mapping(
+    mapping = Mapping(
         name=_read_name(binding),
         watch=_read_choice(binding, "watch", Watch, Watch.TRIGGERS),
         poll_seconds=_read_seconds(binding),
@@ -114,24 +78,29 @@ def parse_mapping(text: str) -> Mapping:
         writes=_read_writes(sections),
         space=_read_space(sections["space"]) if sections["space"].values else None,
         links=_read_links(sections),
+        files=read_file_table(sections["files"]),
     )
+    _check_tables(mapping)
+    return mapping
 
 
-def _section_of(tables: ByKey[str, Any], name: str) -> _Section:
-    values = tables.get(name, {})
-    if not isinstance(values, dict):
-        raise UserError(f"`{name}` must be a table, [{name}].")
-    return _Section(name, values)
+def _check_tables(mapping: Mapping) -> None:
+    """Raise UserError if spaces or files are in a table that has something else."""
+    of_pages = {mapping.page.table, mapping.body.table}
+    if mapping.space is not None and mapping.space.table in of_pages:
+        raise UserError("`space.table` must be a table of its own.")
+    if mapping.files is not None and mapping.files.table in {*of_pages, mapping.space and mapping.space.table}:
+        raise UserError("`files.table` must be a table of its own.")
 
 
-def _read_name(section: _Section) -> str:
+def _read_name(section: Section) -> str:
     name = section.required_text("name")
     if not BINDING_NAME.fullmatch(name):
         raise UserError(f"`binding.name` is {name!r}: use a-z, 0-9 and dashes, at most 40 characters.")
     return name
 
 
-def _read_writes(sections: ByKey[str, _Section]) -> WriteRules | None:
+def _read_writes(sections: ByKey[str, Section]) -> WriteRules | None:
     """How the app is written; None: in mode `in`, in which it is not."""
     mode = sections["binding"].values.get("mode", "in")
     if mode not in MODES:
@@ -143,7 +112,7 @@ def _read_writes(sections: ByKey[str, _Section]) -> WriteRules | None:
     return read_write_rules(values)
 
 
-def _read_choice(section: _Section, key: str, choices: type[Choice], default: Choice | None = None) -> Choice:
+def _read_choice(section: Section, key: str, choices: type[Choice], default: Choice | None = None) -> Choice:
     text = section.text_of(key)
     if text is None and default is not None:
         return default
@@ -153,14 +122,14 @@ def _read_choice(section: _Section, key: str, choices: type[Choice], default: Ch
         raise UserError(f"`{section.name}.{key}` is {text!r}: choose one of {', '.join(choices)}.") from None
 
 
-def _read_seconds(section: _Section) -> int:
+def _read_seconds(section: Section) -> int:
     seconds = section.values.get("poll_seconds", DEFAULT_POLL_SECONDS)
     if not isinstance(seconds, int) or isinstance(seconds, bool) or seconds < MIN_POLL_SECONDS:
         raise UserError(f"`binding.poll_seconds` must be a whole number, {MIN_POLL_SECONDS} or more.")
     return seconds
 
 
-def _read_tenancy(section: _Section) -> Tenancy:
+def _read_tenancy(section: Section) -> Tenancy:
     column, fixed, tenants = section.column_of("column"), section.text_of("fixed"), section.table_of("map")
     if column is None:
         if tenants:
@@ -173,43 +142,33 @@ def _read_tenancy(section: _Section) -> Tenancy:
     return Tenancy(column, tenants)
 
 
-def _read_table(section: _Section, key: str) -> TableName:
-    schema, dot, name = section.required_text(key).rpartition(".")
-    schema = schema if dot else "public"
-    if not (_IDENTIFIER.fullmatch(schema) and _IDENTIFIER.fullmatch(name)):
-        raise UserError(f"`{section.name}.{key}` must be the name of a table, or SCHEMA.TABLE.")
-    if schema in ("mirrord", "mirrord_bind"):
-        raise UserError(f"`{section.name}.{key}` is a table of mirrord, and its pages need no binding.")
-    return TableName(schema, name)
-
-
-def _read_page(section: _Section) -> PageTable:
+def _read_page(section: Section) -> PageTable:
     return PageTable(
-        table=_read_table(section, "table"),
+        table=read_table(section, "table"),
         id=section.required_column("id"),
         title=section.required_column("title"),
         parent=section.column_of("parent"),
         order=_read_order(section),
         deleted=section.column_of("deleted"),
-        conditions=tuple(_read_condition(key, value, "page") for key, value in section.table_of("filter").items()),
+        conditions=tuple(read_condition(key, value, "page") for key, value in section.table_of("filter").items()),
         url=_read_url(section),
         space=section.column_of("space"),
         path=section.column_of("path"),
     )
 
 
-def _read_space(section: _Section) -> Space:
+def _read_space(section: Section) -> Space:
     return Space(
-        table=_read_table(section, "table"),
+        table=read_table(section, "table"),
         id=section.required_column("id"),
         title=section.required_column("title"),
         tenant=section.column_of("tenant"),
         deleted=section.column_of("deleted"),
-        conditions=tuple(_read_condition(key, value, "space") for key, value in section.table_of("filter").items()),
+        conditions=tuple(read_condition(key, value, "space") for key, value in section.table_of("filter").items()),
     )
 
 
-def _check_space(sections: ByKey[str, _Section]) -> None:
+def _check_space(sections: ByKey[str, Section]) -> None:
     """Raise UserError if spaces are named by halves, or where they cannot be carried over."""
     space, page, tenant = sections["space"], sections["page"], sections["tenant"]
     if not space.values and "space" not in page.values:
@@ -220,11 +179,9 @@ def _check_space(sections: ByKey[str, _Section]) -> None:
         raise UserError('Spaces need `binding.mode = "in"`: an edit cannot move a page to another space of the app.')
     if ("column" in tenant.values) != ("tenant" in space.values):
         raise UserError("`space.tenant` is the column for what `tenant.column` is of pages: the mapping needs both.")
-    if space.values.get("table") in (page.values.get("table"), sections["body"].values.get("table")):
-        raise UserError("`space.table` must be a table of its own.")
 
 
-def _check_path(sections: ByKey[str, _Section]) -> None:
+def _check_path(sections: ByKey[str, Section]) -> None:
     """Raise UserError if rows have paths and something else that says where they are."""
     page = sections["page"].values
     if "path" not in page:
@@ -235,7 +192,7 @@ def _check_path(sections: ByKey[str, _Section]) -> None:
         raise UserError('`page.order` needs `binding.mode = "in"` where rows have `page.path`.')
 
 
-def _read_url(section: _Section) -> str | None:
+def _read_url(section: Section) -> str | None:
     url = section.text_of("url")
     if url is not None and not (_URL.fullmatch(url) and url.count("{id}") == 1):
         raise UserError(
@@ -244,7 +201,7 @@ def _read_url(section: _Section) -> str | None:
     return url
 
 
-def _read_order(section: _Section) -> Order | None:
+def _read_order(section: Section) -> Order | None:
     order = section.table_of("order")
     _check_names(order, [kind.value for kind in OrderKind], "page.order.")
     if len(order) > 1:
@@ -256,20 +213,7 @@ def _read_order(section: _Section) -> Order | None:
     return None
 
 
-def _read_condition(column: str, value: object, section: str) -> Condition:
-    key = f"{section}.filter.{column}"
-    _checked_column(column, key)
-    is_excluded = isinstance(value, dict)
-    if isinstance(value, dict):
-        _check_names(value, ["not"], f"{key}.")
-        value = value.get("not")
-    values: list[Any] = value if isinstance(value, list) else [value]
-    if not values or not all(isinstance(each, Literal) for each in values):
-        raise UserError(f"`{key}` must be a value, a list of values, or {{ not = … }}.")
-    return Condition(column, tuple(values), is_excluded)
-
-
-def _read_body(section: _Section, page: _Section) -> Body:
+def _read_body(section: Section, page: Section) -> Body:
     form = _read_choice(section, "format", Format)
     names = section.table_of("names")
     if names and form in (Format.MARKDOWN, Format.HTML):
@@ -284,15 +228,15 @@ def _read_body(section: _Section, page: _Section) -> Body:
     matches = tuple(_read_match(key, value, page) for key, value in section.table_of("match").items())
     if sum(match.constant is None for match in matches) != 1:
         raise UserError('`body.match` must name the column with the id of the page once: { page_id = "id" }.')
-    return Body(column, form, _read_table(section, "table"), matches, names)
+    return Body(column, form, read_table(section, "table"), matches, names)
 
 
-def _read_links(sections: ByKey[str, _Section]) -> LinkRules | None:
+def _read_links(sections: ByKey[str, Section]) -> LinkRules | None:
     form = sections["body"].values.get("format")
     return read_link_rules(sections["links"].values, are_documents=form in (Format.TIPTAP, Format.PROSEMIRROR))
 
 
-def _read_content_loss(sections: ByKey[str, _Section]) -> ContentLoss:
+def _read_content_loss(sections: ByKey[str, Section]) -> ContentLoss:
     """What becomes of tables that Markdown lacks. Raises UserError where the mapping cannot have that."""
     section = sections["body"]
     text = section.text_of("content_loss")
@@ -311,7 +255,7 @@ def _read_content_loss(sections: ByKey[str, _Section]) -> ContentLoss:
     return ContentLoss(text)
 
 
-def _read_match(column: str, value: object, page: _Section) -> Match:
+def _read_match(column: str, value: object, page: Section) -> Match:
     key = f"body.match.{column}"
     _checked_column(column, key)
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == "'":
@@ -323,7 +267,7 @@ def _read_match(column: str, value: object, page: _Section) -> Match:
     return Match(column)
 
 
-def _read_front(section: _Section) -> dict[str, str]:
+def _read_front(section: Section) -> dict[str, str]:
     front = {}
     for key, value in section.values.items():
         if key in _RESERVED_KEYS:

@@ -4,13 +4,14 @@ from collections.abc import Mapping as ByKey
 from collections.abc import Sequence
 from uuid import UUID
 
-from mirrord.binding.mappings.mapping import SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
+from mirrord.binding.mappings.mapping import FILE_PREFIX, SPACE_PREFIX, Literal, Mapping, TableName, Watch, columns_read
 from mirrord.db.bindings.app_catalogue import ColumnFacts, TableFacts
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import TenantId
 
 SCHEMA = "mirrord_bind"
-SPACE_PART = "space"  # in names of functions
+SPACE_PART, FILE_PART = "space", "file"  # in names of functions
+_PREFIXES = {SPACE_PART: SPACE_PREFIX, FILE_PART: FILE_PREFIX}  # of ids of other things than pages
 MAX_ROWS = 200  # of one statement
 VERSION_COLUMN = "xmin"  # the transaction that wrote a row: every write changes it
 
@@ -96,12 +97,14 @@ def _watch_statements(tenant: TenantId, mapping: Mapping, tables: Tables) -> lis
 
 
 def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
-    """The tables with triggers, the part that each has in the names of functions, and its column with the page's id."""
+    """The tables with triggers, the part that each has in the names of functions, and the column with the id."""
     watched = [(mapping.page.table, "page", mapping.page.id)]
     if mapping.body.table is not None:
         watched.append((mapping.body.table, "body", mapping.body.id_column))
     if mapping.space is not None:
         watched.append((mapping.space.table, SPACE_PART, mapping.space.id))
+    if mapping.files is not None:
+        watched.append((mapping.files.table, FILE_PART, mapping.files.id))
     return watched
 
 
@@ -119,9 +122,8 @@ def removal_statements(binding: UUID, *, is_last: bool) -> list[str]:
 
 
 def _trigger_removal(binding: UUID) -> list[str]:
-    statements = [
-        f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body", SPACE_PART)
-    ]
+    parts = ("page", "body", SPACE_PART, FILE_PART)
+    statements = [f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in parts]
     earlier_latch = f"{SCHEMA}.{quote_name(f'looks_until_{binding.hex[:12]}')}"  # of mirrord 0.1
     return [*statements, *(f"DROP SEQUENCE IF EXISTS {name}" for name in (latch_of(binding), earlier_latch))]
 
@@ -240,7 +242,7 @@ def _trigger_statements(
     note = _NOTE.format(
         binding=binding,
         key=quote_name(id_column),
-        prefix=f"'{SPACE_PREFIX}' || " if part == SPACE_PART else "",
+        prefix=f"'{_PREFIXES[part]}' || " if part in _PREFIXES else "",
         first_app_type=_FIRST_APP_TYPE,
         latch=latch_of(binding),
         channel=channel_of(tenant),

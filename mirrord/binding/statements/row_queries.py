@@ -22,7 +22,7 @@ class AppStatements:
     versions: str
 
 
-def _quote_constant(value: Literal) -> str:
+def quote_constant(value: Literal) -> str:
     """*value* as a constant in a statement with parameters."""
     return quote_literal(value).replace("%", "%%")
 
@@ -74,8 +74,8 @@ def _of_space(column: str) -> str:
 def _condition_of_space(space: Space) -> str:
     conditions = [f"{_of_space(space.tenant)}::text = %(tenant)s"] if space.tenant is not None else []
     if space.deleted is not None:
-        conditions.append(_is_living(_of_space(space.deleted)))
-    conditions += [_condition_text(condition, "s") for condition in space.conditions]
+        conditions.append(is_living(_of_space(space.deleted)))
+    conditions += [condition_text(condition, "s") for condition in space.conditions]
     return " AND ".join(["true", *conditions])
 
 
@@ -90,7 +90,7 @@ def select_all(mapping: Mapping) -> str:
 def _selected_columns(mapping: Mapping) -> list[str]:
     """The columns of a row as texts, in the order in which app_access reads them."""
     page = mapping.page
-    of_front = (f"{_quote_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
+    of_front = (f"{quote_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
     return [
         f"p.{quote_name(page.id)}::text",
         _parent_of(page) or "NULL::text",
@@ -123,7 +123,7 @@ def _body_join(mapping: Mapping) -> str:
 def match_of(match: Match, key: str) -> str:
     """The condition on a row of the table with bodies. key: the id of the page, as an expression."""
     column = f"b.{quote_name(match.column)}"
-    return f"{column} = {key}" if match.constant is None else f"{column}::text = {_quote_constant(match.constant)}"
+    return f"{column} = {key}" if match.constant is None else f"{column}::text = {quote_constant(match.constant)}"
 
 
 def condition_of(mapping: Mapping, *, is_living: bool = True) -> str:
@@ -137,24 +137,24 @@ def _row_conditions(mapping: Mapping) -> list[str]:
     if mapping.tenancy.column is not None:
         conditions.append(f"p.{quote_name(mapping.tenancy.column)}::text = %(tenant)s")
     if page.deleted is not None:
-        conditions.append(_is_living(f"p.{quote_name(page.deleted)}"))
+        conditions.append(is_living(f"p.{quote_name(page.deleted)}"))
     if mapping.space is not None and page.space is not None:  # a page of a space that is hidden, or gone, is hidden
         column = f"p.{quote_name(page.space)}"
         is_there = f"{_of_space(mapping.space.id)} = {column} AND {_condition_of_space(mapping.space)}"
         conditions.append(
             f"({column} IS NULL OR EXISTS (SELECT FROM {quote_table(mapping.space.table)} AS s WHERE {is_there}))"
         )
-    return conditions + [_condition_text(condition, "p") for condition in page.conditions]
+    return conditions + [condition_text(condition, "p") for condition in page.conditions]
 
 
-def _is_living(column: str) -> str:
+def is_living(column: str) -> str:
     """The condition that *column*, a time or a boolean, is empty or false."""
     return f"coalesce(to_jsonb({column}), 'null') IN ('null'::jsonb, 'false'::jsonb)"
 
 
-def _condition_text(condition: Condition, alias: str) -> str:
+def condition_text(condition: Condition, alias: str) -> str:
     texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in condition.values)
-    is_listed = f"{alias}.{quote_name(condition.column)}::text IN ({', '.join(map(_quote_constant, texts))})"
+    is_listed = f"{alias}.{quote_name(condition.column)}::text IN ({', '.join(map(quote_constant, texts))})"
     return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
 
 

@@ -72,8 +72,9 @@ _CHANGED_PAGES = """
 SELECT e.external_id, f.seq, f.entry_id FROM mirrord.entry_feed AS f
   JOIN mirrord.binding_entry AS e ON (e.tenant_id, e.entry_id, e.binding_id) = (f.tenant_id, f.entry_id, %(binding)s)
   LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)
+  LEFT JOIN mirrord.attachment AS a ON (a.tenant_id, a.id) = (f.tenant_id, f.entry_id)
  WHERE f.tenant_id = %(tenant)s AND (f.seq, f.entry_id) > (%(seq)s, %(entry)s)
-   AND (p.version IS DISTINCT FROM e.version OR e.external_version = '')
+   AND (coalesce(p.version, a.version) IS DISTINCT FROM e.version OR e.external_version = '')
  ORDER BY f.seq, f.entry_id LIMIT %(limit)s"""
 _LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
 _ENTRIES = """
@@ -267,6 +268,14 @@ async def load_entries(
     return {row[0]: EntryRow(*row) for row in await cursor.fetchall()}
 
 
+async def load_entries_of_kind(connection: Connection, binding: BindingRow, prefix: str) -> dict[str, EntryRow]:
+    """What was agreed on about all that has an id with *prefix*."""
+    cursor = await connection.execute(
+        f"{_ENTRIES} AND starts_with(external_id, %s)", (binding.tenant, binding.id, prefix)
+    )
+    return {row[0]: EntryRow(*row) for row in await cursor.fetchall()}
+
+
 async def load_external_ids(connection: Connection, binding: BindingRow, entries: Sequence[EntryId]) -> set[str]:
     """The ids of the rows that are bound to pages below *entries*."""
     cursor = await connection.execute(
@@ -350,7 +359,8 @@ async def load_status(connection: Connection, binding: BindingRow) -> BindingSta
     """How *binding* stands."""
     cursor = await connection.execute(
         "SELECT (SELECT count(*) FROM mirrord.binding_entry AS e "
-        "WHERE e.tenant_id = b.tenant_id AND e.binding_id = b.id), "
+        "WHERE e.tenant_id = b.tenant_id AND e.binding_id = b.id "
+        "AND NOT EXISTS (SELECT FROM mirrord.attachment AS a WHERE (a.tenant_id, a.id) = (e.tenant_id, e.entry_id))), "
         "(SELECT count(*) FROM mirrord_bind.change AS c WHERE c.binding = b.id), nullif(b.compared_at, '-infinity') "
         "FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s",
         (binding.tenant, binding.id),

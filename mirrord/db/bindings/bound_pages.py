@@ -203,10 +203,11 @@ async def lift_unbound_pages(connection: Connection, binding: BindingRow, entrie
         await connection.execute(_LIFT, {"entries": list(entries), "bound": bound})
 
 
-# The app has no attachments: those below its pages are of people. What only pages show that go, goes with them.
+# Attachments that are bound go with their pages; others are of people. What only pages show that go, goes with them.
 _LIFT_ATTACHMENTS = """
 UPDATE mirrord.attachment AS a SET parent_id = NULL, name_key = NULL
  WHERE a.tenant_id = %(tenant)s AND a.parent_id = ANY (%(entries)s) AND a.deleted_at IS NULL
+   AND NOT EXISTS (SELECT FROM mirrord.binding_entry AS e WHERE (e.tenant_id, e.entry_id) = (a.tenant_id, a.id))
    AND (NOT EXISTS (SELECT FROM mirrord.page_link AS l WHERE (l.tenant_id, l.target_id) = (a.tenant_id, a.id))
         OR EXISTS (SELECT FROM mirrord.page_link AS l
                      JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (l.tenant_id, l.source_id)
