@@ -17,6 +17,7 @@ from tests.support.call_traces import CallTrace, Function, traced_daemon
 from tests.support.editors import save, save_in_place
 from tests.support.harness import eventually
 from tests.support.rows import Connection, page_at
+from tests.support.rows import Page as RowPage
 
 LAST = "conclude"  # rows and files are written when it begins
 IDLE_FUNCTIONS = {  # those of each loop, which run without work
@@ -133,11 +134,15 @@ def update_row(page: Page, text: str) -> None:
 def update_document(page: Page, text: str) -> None:
     """Add a paragraph to the document of the row, as an editor does."""
     paragraph = {"type": "paragraph", "content": [{"type": "text", "text": text.rstrip()}]}
-    row = page_at(page.app, page.path)
-    assert row is not None
+    row = eventually(lambda: _row_with_document(page), "the row has its document", PATIENCE_SECONDS)
     assert row.content is not None
     content = {**row.content, "content": [*row.content["content"], paragraph]}
     page.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", [Jsonb(content), row.id])
+
+
+def _row_with_document(page: Page) -> RowPage | None:
+    row = page_at(page.app, page.path)
+    return row if row is not None and row.content is not None else None
 
 
 EDITS_OF_EACH_KIND: Sequence[Edit] = (save_file, replace_file, update_row, update_document)
