@@ -47,6 +47,17 @@ KEPT = """address => new Promise(done => {
   look()
 })"""
 
+# Counts the frames that show the head of a page with this title and no text of it.
+BARE_FRAMES = """title => {
+  window.bareFrames = 0
+  const look = () => {
+    const isShown = document.getElementById('title')?.textContent === title
+    if (isShown && !document.querySelector('#page [role=textbox]')) window.bareFrames += 1
+    requestAnimationFrame(look)
+  }
+  look()
+}"""
+
 
 async def test_a_link_opens_another_page_without_loading_the_console_again_and_what_was_typed_is_saved(
     console: Console, person: NewPerson
@@ -124,6 +135,23 @@ async def test_from_page_to_page_a_link_asks_for_the_page_alone(console: Console
     await reader.page.reload()
     await ready(reader)
     assert await reader.page.evaluate(VIEW) | {"focused": "main"} == shown_by_link  # as the server renders it
+
+
+async def test_no_frame_shows_the_head_of_a_page_without_its_text(console: Console, person: NewPerson) -> None:
+    for name in ("Framed from", "Framed to"):
+        save(console.mirrord.file(f"{name}.md"), f"text of {name}\n")
+        row_of(console.mirrord, f"{name}.md")
+    reader = await person()
+    await reader.open("Framed from.md")
+    await ready(reader)
+    await reader.page.evaluate(BARE_FRAMES, "Framed to")
+    for _ in range(2):
+        for name in ("Framed to", "Framed from"):
+            await entry(reader, name).get_by_role("link").click()
+            await reader.sees(f"text of {name}")
+            await ready(reader)
+
+    assert await reader.page.evaluate("window.bareFrames") == 0
 
 
 async def test_the_first_link_to_a_page_asks_for_it_while_its_view_is_on_its_way_and_for_what_is_above_once(
@@ -247,6 +275,7 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     await reader.context.set_offline(True)
     await reader.page.reload()
     await reader.sees("kept as well")
+    await expect(reader.page.locator('#tree a[aria-current="page"]')).to_have_text("•Read offline by link")
     await entry(reader, "Read offline").get_by_role("link").click()
     await reader.sees("kept for later")
     await reader.context.set_offline(False)

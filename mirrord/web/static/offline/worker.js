@@ -12,6 +12,7 @@ const ID = "[0-9a-f-]{36}";
 const STATIC = /^\/static\//;
 const FIXED = /^\/static\/[0-9a-f]{16}\//;
 const PAGE = new RegExp(`^(/t/[^/]+)/api/pages/(${ID})$`);
+const ABOVE = /\/above$/;
 const OWN = new RegExp(`^/t/[^/]+/(p/${ID})?$|^/t/[^/]+/api/(tree|pages/${ID}(/above|/backlinks)?)$`);
 
 self.addEventListener("install", () => self.skipWaiting());
@@ -45,10 +46,18 @@ async function serverFirst(event, key) {
     event.waitUntil(untilQuiet().then(() => begun === period && track(keep(event.request, key, copy))));
     return response;
   } catch (error) {
-    const kept = await (await caches.open(NAME)).match(key);
+    const kept = await keptAnswer(await caches.open(NAME), key);
     if (kept) return kept;
     throw error;
   }
+}
+
+/** What is kept of an answer. What is above a page came with the page, if a link led to it. */
+async function keptAnswer(cache, key) {
+  const kept = await cache.match(key);
+  if (kept || !ABOVE.test(key)) return kept;
+  const page = await cache.match(key.replace(ABOVE, ""));
+  return page && Response.json((await page.json()).above ?? []);
 }
 
 let asked = 0; // when something was asked for last, in ms

@@ -89,9 +89,14 @@ async function unmount() {
   if (unsaved?.stored) offer(unsaved, part("offers"), goOn);
 }
 
+let editor = null; // the program, once it is read
+
+/** The program of the editor. An import answers in a later task, and a frame without the text may come before it. */
+export const loadEditor = async () => (editor ??= await import("../built/editor.js"));
+
 async function mountEditor() {
-  const editor = await import("../built/editor.js");
-  return editor.mount(shown.place, options());
+  const { mount: mountIn } = await loadEditor();
+  return mountIn(shown.place, options());
 }
 
 function mountMarkdown() {

@@ -4,7 +4,7 @@ import { PAGE } from "../words.js";
 import { isUnkept as isTextUnkept, showHead, showOnDisk } from "./head.js";
 import { showInside } from "./inside.js";
 import { markUnresolved, reveal, showBacklinks } from "./links.js";
-import { BUTTONS, chooseView, chosenView, goOn, mount } from "./mounting.js";
+import { BUTTONS, chooseView, chosenView, goOn, loadEditor, mount } from "./mounting.js";
 import { offerLeft } from "./offers.js";
 import { followHeadings } from "./outline.js";
 import { showProperties } from "./properties.js";
@@ -76,7 +76,7 @@ function listenToNews(signal) {
 export async function start(signal) {
   begin(signal);
   begun = trying(async () => {
-    if (chosenView() === "editor") void import("../built/editor.js"); // it is read while the page is on its way
+    if (chosenView() === "editor") void loadEditor().catch(() => null); // it is read while the page is on its way
     const page = await load(chosenView() === "source");
     if (!page) return;
     show(page);
