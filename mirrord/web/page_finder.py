@@ -157,13 +157,16 @@ async def list_backlinks(request: Request) -> Response:
 
 
 async def count_linking(request: Request) -> Response:
-    """GET api/pages/{page}/linking: how many other pages link to the page or below it, and whether links follow it."""
+    """
+    GET api/pages/{page}/linking: how many other pages link to the page or below it, whether links follow it, and how
+    many pages and folders are below it.
+    """
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         if await page_rows.load_title(connection, visit.page) is None:
             raise not_found()
-        count = await search_rows.count_linking(connection, visit.page)
-    return json_response({"pages": count, "follow": visit.app.links is not LinkRule.NEVER})
+        below, pages = await search_rows.count_linking(connection, visit.page)
+    return json_response({"pages": pages, "follow": visit.app.links is not LinkRule.NEVER, "below": below})
 
 
 def _backlink_facts(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:

@@ -19,6 +19,7 @@ from mirrord.web.rows.search_rows import MatchingPage, TitledPage
 
 RESULTS = 20  # of one answer
 MAX_TITLES = 12  # of one answer
+MAX_UNINDEXED = 1000  # pages that are not searched yet are counted up to this
 MAX_COUNTED = 400  # pages that fit; beyond, there are perhaps more
 _SLASH = "/"
 
@@ -42,11 +43,12 @@ async def search_pages(request: Request) -> Response:
     visit = await visit_of(request)
     query, start = query_text(request, "q"), start_of(request)
     if not query:
-        return json_response({"results": [], "matches": 0, "more": False, "note": None})
+        return json_response({"results": [], "matches": 0, "more": False, "note": None, "unindexed": 0})
     async with visit.read_transaction() as connection:
         pages = await search_rows.search(connection, query, start, RESULTS)
         terms = await search_rows.load_terms(connection, query)
         paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in pages])
+        unindexed = await search_rows.count_unindexed(connection, MAX_UNINDEXED)
     near_words = sorted({word for page in pages for word in page.near_words or ()})
     results = await run_in_thread(_show_results, visit, pages, paths, [*terms, *near_words])
     matches = pages[0].matches if pages else 0
@@ -56,6 +58,7 @@ async def search_pages(request: Request) -> Response:
             "matches": matches,
             "more": start + len(pages) < matches,
             "note": _note_about(near_words) if pages else None,
+            "unindexed": unindexed,
         }
     )
 

@@ -2,10 +2,12 @@
 
 import re
 
+import psycopg
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
+from mirrord.db.database import daemon_dsn
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, ready, row_of
 from tests.support.editors import save
@@ -112,6 +114,31 @@ async def test_ctrl_p_goes_to_a_page_by_some_letters_of_title_and_path(reader: P
     await expect(first).to_contain_text("Galettes bretonnes", timeout=PATIENCE)  # seen last
     await reader.press("Escape")
     await expect(reader.page.get_by_role("combobox")).to_have_count(0)
+
+
+async def test_a_search_tells_that_pages_are_still_being_read_and_finds_them_once_they_are(
+    console: Console, reader: Person, admin_dsn: str
+) -> None:
+    summary = reader.page.locator(".summary")
+    lock = "SELECT FROM mirrord.page WHERE name = 'Red herring' FOR UPDATE"
+    with (
+        psycopg.connect(console.mirrord.app_dsn) as writing,
+        psycopg.connect(daemon_dsn(admin_dsn), autocommit=True) as daemon,
+    ):
+        writing.execute(lock)  # what is written stays due to be read
+        daemon.execute("SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant")
+        daemon.execute("SELECT mirrord.rebuild_search()")
+        await search_for(reader, "turnip")
+        await expect(summary).to_have_text(
+            re.compile(r"^3 pages\. \d+ pages? (is|are) still being read, and may fit too\.$"), timeout=PATIENCE
+        )
+        await search_for(reader, "zzyzx")
+        await expect(summary).to_have_text(re.compile("^No page fits “zzyzx” so far. .+ still being read"))
+        await search_for(reader, "turnip")
+        writing.rollback()
+    save(console.mirrord.file("Read after the index.md"), "a change, with which the index goes on\n")
+
+    await expect(summary).to_have_text("3 pages", timeout=PATIENCE)
 
 
 async def test_ctrl_p_counts_while_the_editor_has_the_keys(console: Console, reader: Person) -> None:

@@ -39,6 +39,9 @@ def await_text(console: Console, text: str) -> None:
     eventually(lambda: (row := console.mirrord.page("Sessions")) and row.markdown == text, f"the row with {text!r}")
 
 
+LINKS_TO = "SELECT source_id FROM mirrord.page_link WHERE target_id = %s"
+
+
 async def test_a_folder_lists_its_pages_in_the_order_of_their_numbers_below_its_path(
     console: Console, person: NewPerson
 ) -> None:
@@ -353,6 +356,30 @@ async def test_times_are_told_to_the_minute_and_without_the_day_of_today(person:
         "Feb 3, 5:05 PM",
         "Dec 31, 2025, 12:00 AM",
     ]
+
+
+async def test_before_a_page_is_deleted_what_goes_with_it_and_which_links_end_is_said(
+    console: Console, person: NewPerson
+) -> None:
+    for path in ("Going/_index.md", "Going/First.md", "Going/Deep/Second.md"):
+        console.mirrord.file(path).parent.mkdir(parents=True, exist_ok=True)
+        save(console.mirrord.file(path), "text\n")
+    save(console.mirrord.file("Staying.md"), "see [[Going/First]]\n")
+    row_of(console.mirrord, "Going/Deep/Second.md")
+    linked = row_of(console.mirrord, "Going/First.md").id
+    eventually(lambda: console.mirrord.app.execute(LINKS_TO, [linked]).fetchone(), "the link to a page in the folder")
+    reader = await person()
+    await reader.open("Going/_index.md")
+    await ready(reader)
+    await reader.page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = reader.page.get_by_role("dialog")
+
+    await expect(dialog).to_contain_text("Delete “Going”?", timeout=PATIENCE)
+    await expect(dialog.locator(".hint")).to_have_text(
+        "The 3 pages in it are deleted with it. 1 page links here; its links lead nowhere until it is restored. "
+        "It can be restored from the trash.",
+        timeout=PATIENCE,
+    )
 
 
 async def test_a_dialog_ends_beside_it_and_names_what_it_takes_away(console: Console, person: NewPerson) -> None:

@@ -31,6 +31,23 @@ async def test_a_card_shows_the_part_that_a_link_names_as_it_reads(console: Cons
     await expect(card).not_to_contain_text("last")
 
 
+async def test_a_card_draws_formulas_and_shows_what_is_none_as_it_is_written(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("With formulas.md"), "so $x^2$ and $\\nothing{$\n\n$$\n\\frac{1}{2}\n$$\n")
+    save(console.mirrord.file("To formulas.md"), "see [[With formulas]]\n")
+    row_of(console.mirrord, "With formulas.md")
+    reader = await person()
+    await reader.open("To formulas.md")
+    await ready(reader)
+    await reader.text.get_by_role("link", name="With formulas").hover()
+    card = reader.page.get_by_role("tooltip")
+
+    await expect(card.locator("p math msup")).to_have_count(1, timeout=PATIENCE)
+    await expect(card.locator("div > math[display=block] mfrac")).to_have_count(1)
+    await expect(card.locator("p code")).to_have_text("\\nothing{")
+
+
 async def test_an_embedded_page_is_shown_as_it_reads_and_pages_that_embed_each_other_end(
     console: Console, person: NewPerson
 ) -> None:

@@ -377,7 +377,7 @@ def test_search_shows_the_sentence_with_the_words(ada: Browser) -> None:
     assert ["Details", True] in result["snippet"]
     assert "".join(text for text, _ in result["path"]) == "Projects"
     assert _titles(ada.get("search?q=a_b")) == ["Alpha"]
-    assert ada.get("search?q=") == {"results": [], "matches": 0, "more": False, "note": None}
+    assert ada.get("search?q=") == {"results": [], "matches": 0, "more": False, "note": None, "unindexed": 0}
 
 
 def test_search_names_the_words_that_stand_for_a_misspelt_one(ada: Browser) -> None:
@@ -420,7 +420,7 @@ def test_links_follow_a_rename_and_a_move_and_their_pages_are_counted_before(con
     save(console.mirrord.file("Kitchen/Dal/Rice.md"), "[up](../Dal.md)\n")
     save(console.mirrord.file("Menu.md"), text)
     dal, menu = console.page("Kitchen/Dal")["id"], console.page("Menu")["id"]
-    counted = {"pages": 1, "follow": True}
+    counted = {"pages": 1, "follow": True, "below": 1}
     eventually(lambda: ada.get(f"pages/{dal}/linking") == counted, "the links of the menu")
 
     ada.send("PATCH", f"pages/{dal}", {"version": settled(ada, dal)["version"], "title": "Tarka dal", "icon": None})

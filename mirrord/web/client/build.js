@@ -68,7 +68,8 @@ async function bundleConsole(looks) {
 
 const besideEditor = {
   name: 'beside-editor',
-  setup: ({ onResolve }) => onResolve({ filter: /built\/editor\.js$/ }, () => ({ path: './editor.js', external: true })),
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /built\/(editor|formulas)\.js$/ }, ({ path }) => ({ path: path.replace(/.*built/, '.'), external: true })),
 }
 
 // As `digest_of_modules` in own_files/assets.py makes it.

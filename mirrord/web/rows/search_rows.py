@@ -30,6 +30,12 @@ SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon FROM (
 _LISTED = """
 SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon FROM mirrord.page AS p
  WHERE p.tenant_id = mirrord.current_tenant() AND p.id = ANY (%s) AND p.deleted_at IS NULL"""
+# Pages without a document wait for it, and then to be indexed.
+_UNINDEXED = """
+SELECT count(*) FROM (
+    (SELECT 1 FROM mirrord.search_due WHERE tenant_id = mirrord.current_tenant() LIMIT %(limit)s) UNION ALL
+    (SELECT 1 FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND deleted_at IS NULL AND kind = 'page'
+        AND content IS NULL LIMIT %(limit)s)) AS unindexed"""
 _UNREAD_ROWS = 20  # folders and deleted pages among the newest rows that are read
 
 
@@ -65,6 +71,12 @@ async def search(connection: Connection, query: str, start: int, limit: int) -> 
     """Pages that fit *query*, the best first, from the result number *start* on."""
     values = {"query": query, "start": start, "most": limit, "shown": MAX_SNIPPET_SOURCE_CHARACTERS}
     return [MatchingPage(*row) for row in await (await connection.execute(_SEARCH, values)).fetchall()]
+
+
+async def count_unindexed(connection: Connection, limit: int) -> int:
+    """How many pages have words that no search finds yet, such as during an import; at most *limit*."""
+    row = await (await connection.execute(_UNINDEXED, {"limit": limit})).fetchone()
+    return min(int(row[0]), limit) if row else 0
 
 
 async def load_terms(connection: Connection, query: str) -> list[str]:
@@ -129,16 +141,16 @@ WITH RECURSIVE below (id) AS (
     UNION
     SELECT p.id FROM below JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.parent_id = below.id
      WHERE p.deleted_at IS NULL)
-SELECT count(DISTINCT l.source_id) FROM below
+SELECT (SELECT count(*) - 1 FROM below), count(DISTINCT l.source_id) FROM below
   JOIN mirrord.page_link AS l ON l.tenant_id = mirrord.current_tenant() AND l.target_id = below.id
   JOIN mirrord.page AS s ON s.tenant_id = mirrord.current_tenant() AND s.id = l.source_id
  WHERE s.deleted_at IS NULL AND l.source_id NOT IN (SELECT id FROM below)"""
 
 
-async def count_linking(connection: Connection, page: UUID) -> int:
-    """The number of other pages that link to *page* or to what is below it."""
+async def count_linking(connection: Connection, page: UUID) -> tuple[int, int]:
+    """How many pages and folders are below *page*, and how many other pages link to it or to what is below it."""
     row = await (await connection.execute(_LINKING, {"page": page})).fetchone()
-    return int(row[0]) if row else 0
+    return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 async def load_unresolved(connection: Connection, page: UUID) -> list[tuple[str, str]]:

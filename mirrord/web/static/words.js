@@ -57,16 +57,21 @@ export const ACTIONS = {
   rename: "Rename",
   icon: "Icon: an emoji, or empty",
   set: "Set",
-  deleteQuestion: (title) => `Delete “${title}”, with everything in it? It can be restored from the trash.`,
+  deleteQuestion: (title) => `Delete “${title}”?`,
   delete: "Delete",
   duplicated: (title) => `${title} was duplicated.`,
 };
 
+const insidePages = (count) => (count === 1 ? "The page in it is" : `The ${count.toLocaleString()} pages in it are`);
 const linkingPages = (count) => (count === 1 ? "1 page links here" : `${count.toLocaleString()} pages link here`);
 
 export const LINKING = {
   follow: (count) => `${linkingPages(count)}; ${count === 1 ? "its links" : "their links"} will follow.`,
   stay: (count) => `${linkingPages(count)}; ${count === 1 ? "its links" : "their links"} may lead nowhere afterwards.`,
+  inside: (count) => `${insidePages(count)} deleted with it.`,
+  insideUnknown: "Everything in it is deleted with it.",
+  dead: (count) => `${linkingPages(count)}; ${count === 1 ? "its links" : "their links"} lead nowhere until it is restored.`,
+  restorable: "It can be restored from the trash.",
 };
 
 export const DESTINATION = {
@@ -404,7 +409,9 @@ export const OFFLINE = "You are reading a copy that this browser kept; the serve
 
 export const SEARCH = {
   none: (query) => `No page fits “${query}”. Try fewer words, or another spelling.`,
+  noneYet: (query) => `No page fits “${query}” so far.`,
   atLeast: (count) => `${count} pages or more`,
+  unindexed: (pages, isOne) => `${pages} ${isOne ? "is" : "are"} still being read, and may fit too.`,
   more: "More results",
   help: "How to search",
   examples: [

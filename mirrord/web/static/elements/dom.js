@@ -76,9 +76,9 @@ export async function ask(question, { value = "", action = COMMON.ok, choices = 
   return answer ?? null;
 }
 
-/** Ask whether something is meant; kind: `main`, or `danger` for what takes something away. */
-export async function confirmed(question, action, kind = "main") {
-  const answer = await dialogOf(question, (close) => ({ parts: [], buttons: [button(action, () => close(true), { class: kind })] }));
+/** Ask whether something is meant; kind: `main`, or `danger` for what takes something away. note: an element below the question. */
+export async function confirmed(question, action, kind = "main", note = "") {
+  const answer = await dialogOf(question, (close) => ({ parts: [note], buttons: [button(action, () => close(true), { class: kind })] }));
   return answer === true;
 }
 

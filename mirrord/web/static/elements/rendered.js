@@ -22,8 +22,19 @@ function callout(node) {
   return make("blockquote", {}, make("p", {}, make("strong", {}, title)), children(node));
 }
 
+/** A formula, as written until the program that draws formulas is read, and where it cannot be drawn. */
+function formula(node) {
+  const latex = String(node.attrs?.latex ?? "");
+  const isBlock = node.type === "mathBlock";
+  const asWritten = () => make("code", {}, latex);
+  const place = make(isBlock ? "div" : "span", { class: "math" }, asWritten());
+  const drawing = import("../built/formulas.js").then(({ draw }) => draw(latex, place, isBlock || Boolean(node.attrs?.display)));
+  drawing.catch(() => place.replaceChildren(asWritten()));
+  return place;
+}
+
 const children = (node) => (node.content ?? []).map(block);
-const written = (node) => node.attrs?.raw ?? node.attrs?.latex ?? node.attrs?.alias ?? node.attrs?.target ?? node.attrs?.label ?? node.attrs?.alt ?? "";
+const written = (node) => node.attrs?.raw ?? node.attrs?.alias ?? node.attrs?.target ?? node.attrs?.label ?? node.attrs?.alt ?? "";
 
 function block(node) {
   switch (node.type) {
@@ -36,7 +47,8 @@ function block(node) {
     case "callout": return callout(node);
     case "table": return make("div", { class: "table" }, make("table", {}, make("tbody", {}, children(node))));
     case "wikilink": return make("u", {}, written(node));
-    case "rawBlock": case "mathBlock": return make("pre", {}, written(node));
+    case "mathBlock": case "mathInline": return formula(node);
+    case "rawBlock": return make("pre", {}, written(node));
     default: return TAGS[node.type] ? make(TAGS[node.type], {}, children(node)) : make("code", {}, written(node), children(node));
   }
 }

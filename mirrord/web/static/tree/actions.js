@@ -7,7 +7,7 @@ import { change, get, tenant } from "../server/api.js";
 import { ACTIONS, TREE } from "../words.js";
 import { askDestination } from "./destination.js";
 import { current, dropRow } from "./levels.js";
-import { linkingNote } from "./linking.js";
+import { deletionNote, linkingNote } from "./linking.js";
 
 const MAX_TRIES = 3; // of a change while the text of the page is edited
 
@@ -89,7 +89,7 @@ export async function setIcon(page, icon) {
 
 /** Delete a page, if that is meant. */
 export async function discard(page, title) {
-  if (!(await confirmed(ACTIONS.deleteQuestion(title), ACTIONS.delete, "danger"))) return;
+  if (!(await confirmed(ACTIONS.deleteQuestion(title), ACTIONS.delete, "danger", deletionNote(page)))) return;
   const answer = await trying(async () => change("DELETE", `pages/${page}`, { version: await versionOf(page) }));
   if (!answer) return;
   forget(page);

@@ -5,12 +5,15 @@ import { get } from "../server/api.js";
 import { COMMON, SEARCH } from "../words.js";
 
 const DELAY_MS = 120; // after a key, before the server is asked
+const UNINDEXED_MS = 5000; // until it is asked again, while pages are still being read
+const MAX_UNINDEXED = 1000; // the server counts no further
 
 const place = document.getElementById("content");
 const field = document.getElementById("q");
 const list = make("ol", { class: "results", onkeydown: walk });
 const summary = make("p", { class: "summary", role: "status" });
 const more = button(SEARCH.more, () => trying(() => load(true)), { hidden: true });
+const RESULTS = 20; // of one answer
 let asked = 0; // the number of the last question; answers to others are dropped
 
 function result({ title, icon, kind, path, snippet, changed_at: changedAt, href }) {
@@ -50,13 +53,25 @@ async function load(continues = false) {
   more.hidden = !answer.more;
   summary.textContent = describe(query, answer);
   place.dataset.query = query; // what is shown now
+  if (answer.unindexed) setTimeout(() => lookAgain(number), UNINDEXED_MS);
 }
 
-function describe(query, { matches, note }) {
+/** Read the results again, unless others are shown by now; a person who is in them, or has more of them, keeps them. */
+function lookAgain(number) {
+  const isKept = list.contains(document.activeElement) || list.children.length > RESULTS;
+  if (number !== asked || !list.isConnected) return;
+  if (isKept || document.hidden) setTimeout(() => lookAgain(number), UNINDEXED_MS);
+  else load().catch(() => null); // without a connection what is shown stays
+}
+
+function describe(query, { matches, note, unindexed }) {
   if (!query) return "";
-  if (!matches) return SEARCH.none(query);
+  const isMost = unindexed >= MAX_UNINDEXED;
+  const unread = unindexed && SEARCH.unindexed(isMost ? SEARCH.atLeast(unindexed) : many(unindexed, COMMON.page), unindexed === 1);
+  if (!matches) return unread ? `${SEARCH.noneYet(query)} ${unread}` : SEARCH.none(query);
   const count = matches >= 400 ? SEARCH.atLeast(matches) : many(matches, COMMON.page);
-  return note ? `${count}. ${note}` : count;
+  const more = [note, unread].filter(Boolean);
+  return more.length ? `${count}. ${more.join(" ")}` : count;
 }
 
 /** The address is that of the results, so that a reload, a bookmark and the way back show them. */

@@ -4,4 +4,4 @@
 export const languages = async () => (await import('./languages.js')).lowlight
 
 /** The renderer of formulas. */
-export const formulas = async () => (await import('./formulas.js')).temml
+export const formulas = async () => (await import('./formulas.js')).draw

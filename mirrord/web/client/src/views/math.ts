@@ -5,31 +5,28 @@ import { element } from '../dom'
 import { formulas } from '../later/later'
 import { VIEW } from '../words'
 
-const LONGEST = 20_000 // letters; beyond that a formula is shown as it is written
+let draw: Draw | null = null
 
-let temml: Temml | null = null
-
-type Temml = Awaited<ReturnType<typeof formulas>>
+type Draw = Awaited<ReturnType<typeof formulas>>
 
 const latexOf = (node: Node) => String(node.attrs['latex'] ?? '')
 
 function shown(dom: HTMLElement, node: Node, displayMode: boolean): { dom: HTMLElement } {
-  if (temml) drawn(dom, node, displayMode, temml)
+  if (draw) drawn(dom, node, displayMode, draw)
   else {
     asWritten(dom, node, latexOf(node))
     void formulas().then(
-      (found) => drawn(dom, node, displayMode, (temml = found)),
+      (found) => drawn(dom, node, displayMode, (draw = found)),
       () => undefined, // without the module formulas are shown as written
     )
   }
   return { dom }
 }
 
-function drawn(dom: HTMLElement, node: Node, displayMode: boolean, { render }: Temml): void {
+function drawn(dom: HTMLElement, node: Node, displayMode: boolean, drawInto: Draw): void {
   const latex = latexOf(node)
   try {
-    if (latex.length > LONGEST) throw new RangeError('This formula is too long to be drawn')
-    render(latex, dom, { displayMode, throwOnError: true, maxExpand: 500, maxSize: [20, 100], trust: false })
+    drawInto(latex, dom, displayMode)
     dom.title = latex
   } catch (error) {
     asWritten(dom, node, error instanceof Error ? error.message : VIEW.noFormula)
