@@ -97,6 +97,8 @@ def describe_step(step: Step) -> str:
         changes.append("keeps later edits, without these")
     elif step.source != step.now.version:
         changes.append("gets its earlier text" if step.kind is not Kind.ATTACHMENT else "gets its earlier bytes")
+    if step.now.index != step.after.index:
+        changes.append("gets its earlier file name")
     return " and ".join(changes) or "is as it was"
 
 
@@ -268,7 +270,9 @@ def _state_of(row: StateRow) -> EntryState:
     if digest is None and row.text is not None:
         digest = digest_of(row.text.encode())
     place = (row.parent, row.name)
-    return EntryState(row.version, row.is_deleted, *place, digest, row.text, row.is_settled, row.text_removed_at)
+    return EntryState(
+        row.version, row.is_deleted, *place, digest, row.text, row.is_settled, row.text_removed_at, row.index
+    )
 
 
 async def _load_surroundings(connection: Connection, tenant: TenantId, chosen: Chosen, plan: UndoPlan) -> Surroundings:
@@ -283,7 +287,7 @@ async def _load_surroundings(connection: Connection, tenant: TenantId, chosen: C
         folder: EntryState(version, is_deleted=False, parent=parent, name=name)
         for folder, version, parent, name in fresh
     }
-    parents = {step.entry for step in plan.steps if step.after.is_deleted} | made_folders.keys()
+    parents = {step.entry for step in plan.steps if step.after.is_deleted or step.becomes_leaf} | made_folders.keys()
     targets = {step.after.parent for step in placed if step.after.parent is not None}
     return Surroundings(
         await undo_rows.load_children(connection, tenant, parents),
@@ -304,6 +308,7 @@ def _write_of(step: Step) -> EntryWrite:
         name,
         _body_of(step),
         step.source,
+        step.after.index,
     )
 
 

@@ -5,7 +5,7 @@ Versions of one entry that follow each other are one run. Runs are taken back fr
 ways: what the run left, what is there now, what was before the run. Life, place and content are merged on their own.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -36,7 +36,7 @@ class EntryState:
 
     version 0: it did not exist. parent, name: its place; of a record None and `kind/key`. digest None: a folder, or a
     text that was never rendered (is_settled is False then). text: of a page or record. text_removed_at: when that was
-    removed; None: it was not.
+    removed; None: it was not. index: whether the file of a page is `_index.md` in its directory; None: it is not known.
     """
 
     version: int
@@ -47,6 +47,7 @@ class EntryState:
     text: str | None = None
     is_settled: bool = True
     text_removed_at: datetime | None = None
+    index: bool | None = None
 
 
 NOWHERE = EntryState(0, is_deleted=True)
@@ -90,6 +91,11 @@ class Step:
         return self.now.is_deleted or (self.now.parent, self.now.name) != (self.after.parent, self.after.name)
 
     @property
+    def becomes_leaf(self) -> bool:
+        """Whether its file leaves its directory, as `NAME.md`."""
+        return bool(self.now.index) and self.after.index is False and not self.after.is_deleted
+
+    @property
     def slot(self) -> Slot:
         """The place that only one living entry may have."""
         sort = Kind.PAGE if self.kind is Kind.FOLDER else self.kind
@@ -126,9 +132,9 @@ class Surroundings:
     """
     What is there beside the entries of an undo.
 
-    children: the living pages and attachments below each entry that may be deleted. holders: the living entry at each
-    slot that may be taken. folders: the entries, deleted ones too, that may get children. made_folders: living folders
-    without a text that were made since the first chosen version.
+    children: the living pages and attachments below each entry that may be deleted or become a leaf. holders: the
+    living entry at each slot that may be taken. folders: the entries, deleted ones too, that may get children.
+    made_folders: living folders without a text that were made since the first chosen version.
     """
 
     children: Mapping[EntryId, Collection[EntryId]]
@@ -162,7 +168,7 @@ def _plan_entry(history: EntryHistory) -> Step | None:
     source: int | None = now.version
     for before, after in _runs_of(history):
         target, source = _take_back(history, before, after, target, source)
-    if _is_same(now, target):
+    if _is_same(now, target) and (now.is_deleted or now.index == target.index):
         return None
     return Step(history.entry, history.kind, now, target, source)
 
@@ -194,7 +200,7 @@ def _take_back(
         target = replace(target, is_deleted=False)
     elif target.is_deleted and not _is_same(before, after):
         raise _Hindered(DELETED)
-    target = _take_place(before, after, target)
+    target = _take_form(before, after, _take_place(before, after, target))
     return _take_content(history, before, after, target, source)
 
 
@@ -213,6 +219,13 @@ def _take_place(before: EntryState, after: EntryState, target: EntryState) -> En
     if _place_of(target) != _place_of(after):
         raise _Hindered(MOVED)
     return replace(target, parent=before.parent, name=before.name)
+
+
+def _take_form(before: EntryState, after: EntryState, target: EntryState) -> EntryState:
+    """*target* with the file name that it had, where the run changed that."""
+    if None in (before.index, after.index) or before.index == after.index or target.index != after.index:
+        return target
+    return replace(target, index=before.index)
 
 
 def _take_content(
@@ -271,7 +284,22 @@ def check_plan(plan: UndoPlan, around: Surroundings) -> UndoPlan:
         # a folder stays without further ado where something was put into it
         reported = [clash for clash in clashes if clash.kind is not Kind.FOLDER or clash.reason is not HOLDS]
         plan = replace(plan, steps=steps, clashes=[*plan.clashes, *reported])
-    return replace(plan, steps=[*plan.steps, *_emptied_folders(plan, around)])
+    plan = replace(plan, steps=[*plan.steps, *_emptied_folders(plan, around)])
+    return replace(plan, steps=list(_keep_directories(plan, around)))
+
+
+def _keep_directories(plan: UndoPlan, around: Surroundings) -> Iterator[Step]:
+    """The steps of *plan*; a page that would become a leaf stays in its directory if that is not empty afterwards."""
+    leaving = {step.entry for step in plan.steps if step.after.is_deleted or step.is_placed}
+    arriving = {step.after.parent for step in plan.steps if step.is_placed}
+    for step in plan.steps:
+        remaining = set(around.children.get(step.entry, ())) - leaving
+        if step.becomes_leaf and (remaining or step.entry in arriving):
+            kept = replace(step, after=replace(step.after, index=step.now.index))
+            if not _is_same(kept.now, kept.after):
+                yield kept
+        else:
+            yield step
 
 
 def _find_hindered(plan: UndoPlan, around: Surroundings) -> list[Clash]:

@@ -1,5 +1,6 @@
 """What an undo does to an entry, from its versions alone."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -166,3 +167,17 @@ def test_a_folder_that_was_made_for_the_pages_goes_with_them() -> None:
     assert [step.entry for step in emptied.steps] == [PAGE, FOLDER]
     shared = check_plan(plan, Surroundings({FOLDER: {PAGE, OTHER}}, {}, [], {FOLDER: folder}))
     assert [step.entry for step in shared.steps] == [PAGE]
+
+
+def test_a_page_gets_the_name_of_its_file_back_unless_its_directory_still_holds_something() -> None:
+    leaf = EntryState(1, is_deleted=False, name="Page", digest=digest_of(b""), text="", index=False)
+    plan = plan_entries([history(leaf, replace(leaf, version=2, index=True), chosen={2})])
+    (step,) = plan.steps
+    assert (step.becomes_leaf, step.after.index, step.is_placed) == (True, False, False)
+    assert check_plan(plan, Surroundings({}, {}, set(), {})).steps == [step]
+    assert check_plan(plan, Surroundings({PAGE: {OTHER}}, {}, set(), {})).steps == []
+
+
+def test_a_file_name_that_was_not_noted_stays() -> None:
+    noted = EntryState(2, is_deleted=False, name="Page", digest=digest_of(b""), text="", index=True)
+    assert plan_entries([history(replace(noted, version=1, index=None), noted, chosen={2})]).steps == []

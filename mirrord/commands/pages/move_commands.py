@@ -202,7 +202,7 @@ def change_for_move(session: Session, page: page_writes.Page, target: str, *, li
     pages = {source: target} | dict(promoted) | demoted
     attachments_directory = f"{parent_of(source)}/{ASSETS}".lstrip("/")
     emptied = ([attachments_directory] if attachments else []) + ([f"{parent}/{ASSETS}", parent] if demoted else [])
-    return TreeChange(renames, pages, _title_changes(page, target), emptied, links)
+    return TreeChange(renames, pages, _title_changes(page, target), emptied, links, attachments=attachments)
 
 
 def change_for_renaming(

@@ -1,6 +1,6 @@
 """Moves of files with their links as one plan; promotes a page that gets its first child."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ class TreeChange:
     pages: new paths of the moved pages by their old paths; each yields an event. titles: new titles by old paths.
     emptied: directories to remove if empty. links: whether links follow.
     called: event and further facts by old path of a page, instead of a plain move.
-    folders: without a page file, as pages.
+    folders: without a page file, as pages. attachments: as pages, those that go to another folder with the first page.
     """
 
     renames: Sequence[tuple[str, str]]
@@ -44,6 +44,7 @@ class TreeChange:
     links: bool = True
     called: Mapping[str, tuple[EventType, Mapping[str, object]]] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
     def path_after(self, path: str) -> str:
         """Path of a file or directory after the change."""
@@ -196,11 +197,21 @@ def _event_lines(session: Session, change: TreeChange, edits: PageEdits) -> tupl
         lines.append((kind, {**facts, "digest": _digest_of_text(new.get(path, page.text)).hex(), **extra_facts}))
     for path, target in change.folders.items():
         lines.append((EventType.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
+    lines += _attachment_events(session, change)
     for page, text in edits:
         if page.path not in change.pages:
             facts = {"page_id": str(page_writes.id_of_page(session, page)), "path": change.path_after(page.path)}
             lines.append((EventType.PAGE_WRITTEN, {**facts, "digest": _digest_of_text(text).hex()}))
     return command_events.event_lines(session, lines)
+
+
+def _attachment_events(session: Session, change: TreeChange) -> Iterator[tuple[EventType, Mapping[str, object]]]:
+    if not change.attachments:
+        return
+    owner_page = page_writes.read_page_file(session, next(iter(change.pages)))
+    owner = page_writes.id_of_page(session, owner_page)
+    for path, target in change.attachments.items():
+        yield page_writes.attachment_move(owner, page_writes.id_of_file(session, path), path, target)
 
 
 def _update_memory(session: Session, change: TreeChange, digests: Mapping[str, tuple[Digest, Digest]]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from mirrord.commands.core import command_events, page_paths
 from mirrord.commands.core.command_plan import Plan, command, diff_lines
@@ -9,7 +10,7 @@ from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument,
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import move_plan, page_writes
 from mirrord.commands.pages.page_parts import range_of_lines
-from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
+from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder, id_of_folder
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.event import EventType
@@ -17,7 +18,7 @@ from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Json, with_keys
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, first_line_ending
 from mirrord.markdown.write.page_edits import section_of
-from mirrord.mirror.tree.tree_layout import directory_of
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, directory_of, parent_of
 from mirrord.mirror.write.journal import Journal
 
 
@@ -255,11 +256,19 @@ def _plan_missing_page(session: Session, path: str, content: PageText, expected:
 
 def _with_id(session: Session, path: str, content: PageText) -> tuple[EntryId, str]:
     """Id of a new page, and its text with that id; an `id:` that is no UUID is the user's own key and stays."""
-    own_id = content.views.id
+    own_id, folder_id = content.views.id, _id_of_its_folder(session, path)
     if own_id and parse_id(own_id) is None:
-        return id_of_path(session.tenant_id, path), content.text
-    entry = session.new_page_id(path)
+        return folder_id or id_of_path(session.tenant_id, path), content.text
+    entry = folder_id or session.new_page_id(path)
     return entry, _with_keys(content, {"id": str(entry)})
+
+
+def _id_of_its_folder(session: Session, path: str) -> EntryId | None:
+    """The id of the folder that the new page at *path* is the page of: its row gets the text; None: there is none."""
+    folder = find_plain_folder(session, parent_of(path)) if path.endswith(f"/{INDEX_FILE}") else None
+    if folder is None or folder.path != parent_of(path):
+        return None
+    return EntryId(UUID(id_of_folder(session, folder.path)))
 
 
 def _with_keys(content: PageText, changes: dict[str, Json]) -> str:

@@ -126,6 +126,14 @@ def id_of_file(session: Session, path: str) -> EntryId:
     return agreed.entry if agreed is not None else _id_after_move(session, path)
 
 
+def attachment_move(
+    page: EntryId, attachment: EntryId, old_path: str, path: str
+) -> tuple[EventType, Mapping[str, object]]:
+    """The event of an attachment that goes to another folder with *page*."""
+    facts = {"page_id": str(page), "attachment_id": str(attachment), "path": path, "old_path": old_path}
+    return EventType.ATTACHMENT_MOVED, facts
+
+
 def _id_after_move(session: Session, path: str, page: Page | None = None) -> EntryId:
     """page: what was read at *path*; None: nothing."""
     stat, digests = (None, {}) if page is None else (page.stat, {path: page.digest})

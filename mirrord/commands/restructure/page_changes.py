@@ -17,7 +17,7 @@ from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.tree.scoped_tree import may_write
-from mirrord.mirror.tree.tree_layout import SUFFIX
+from mirrord.mirror.tree.tree_layout import SUFFIX, page_path, parent_of, spot_of_file
 from mirrord.mirror.write import change_plan
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
@@ -206,7 +206,7 @@ def readable_pages(
 
 
 def _events_of(changes: FileChanges) -> Iterator[Happened]:
-    """Of pages; moves and removals of attachments have none."""
+    """Of pages, and of attachments that change their folder; the removal of an attachment has none."""
     digests = {text.path: digest_of(text.data) for text in changes.texts}
     # a leaf that becomes the page of a folder keeps its place in rows: a move alone would not name its new text
     targets = {move.target for move in changes.moves if wikilink_path(move.source) != wikilink_path(move.target)}
@@ -214,9 +214,23 @@ def _events_of(changes: FileChanges) -> Iterator[Happened]:
         if move.target.endswith(SUFFIX):
             facts = {"page_id": str(move.entry), "path": move.target, "old_path": move.source}
             yield EventType.PAGE_MOVED, {**facts, "digest": digests.get(move.target, move.expected).hex()}
+    yield from _attachment_events(changes)
     for text in changes.texts:
         if text.path not in targets:
             kind = EventType.PAGE_CREATED if text.expected is None else EventType.PAGE_WRITTEN
             yield kind, {"page_id": str(text.entry), "path": text.path, "digest": digests[text.path].hex()}
     for removal in changes.removals:
         yield EventType.PAGE_DELETED, {"page_id": removal.entry, "path": removal.path, "trash_id": removal.key}
+
+
+def _attachment_events(changes: FileChanges) -> Iterator[Happened]:
+    """Of those that leave their folder, not of those that come along with it."""
+    moves = {move.source: move.target for move in changes.moves}
+    for move in changes.moves:
+        spots = spot_of_file(move.source), spot_of_file(move.target)
+        if move.source.endswith(SUFFIX) or spots[0] is None or spots[1] is None:
+            continue
+        old_index, index = (page_path("", spot.folder, index=True) for spot in spots)
+        taker = next((text.entry for text in changes.texts if parent_of(text.path) == spots[1].folder), None)
+        if moves.get(old_index) != index and taker is not None:
+            yield page_writes.attachment_move(taker, move.entry, move.source, move.target)

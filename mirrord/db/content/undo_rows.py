@@ -32,13 +32,14 @@ _LIST = """
 _STATES = {
     "page": "SELECT version.page_id, now.kind, version.version, version.deleted, version.parent_id, version.name, "
     "version.digest, version.markdown, version.markdown IS NOT NULL OR version.views IS NULL, "
-    "now.ahead = '{{}}' AND (now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL), version.text_removed_at",
+    "now.ahead = '{{}}' AND (now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL), version.text_removed_at, "
+    "CASE WHEN version.version = now.version THEN now.index ELSE version.index END",
     "attachment": "SELECT version.attachment_id, 'attachment', version.version, version.deleted, version.parent_id, "
     "version.name, version.digest, NULL, true, now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL, "
-    "NULL::timestamptz",
+    "NULL::timestamptz, NULL::boolean",
     "record": "SELECT version.record_id, 'record', version.version, version.deleted, NULL::uuid, "
     "version.kind || '/' || version.key, version.digest, version.text, version.text IS NOT NULL, now.ahead = '{{}}', "
-    "version.text_removed_at",
+    "version.text_removed_at, NULL::boolean",
 }
 _CHILDREN = """
 SELECT parent_id, id FROM mirrord.page
@@ -75,7 +76,7 @@ UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(dig
     content = CASE WHEN digest IS NOT DISTINCT FROM %(digest)s THEN content END,
     title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = {position_sql()},
     frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL, parent_id = %(parent)s, name = %(name)s,
-    name_key = %(key)s {_EXPECTED}"""
+    name_key = %(key)s, index = coalesce(%(index)s, index) {_EXPECTED}"""
 _WRITE_ATTACHMENT = """
 UPDATE mirrord.attachment AS now SET digest = was.digest, size = was.size, media_type = was.media_type,
     deleted_at = NULL, parent_id = %(parent)s, name = %(name)s, name_key = %(key)s
@@ -95,6 +96,14 @@ UPDATE mirrord.{table}_revision AS version SET change_set = %(change_set)s
    AND feed.seq = clock.seq AND version.tenant_id = %(tenant)s AND version.{table}_id = feed.entry_id
    AND version.created_at = now() AND version.change_set IS NULL"""
 
+_DELETED_BY_CHANGE_SETS = " UNION ALL ".join(
+    f"SELECT row.id FROM mirrord.{table} AS row JOIN mirrord.{table}_revision AS version "
+    f"ON version.tenant_id = row.tenant_id AND version.{table}_id = row.id AND version.version = row.version "
+    "WHERE row.tenant_id = %(tenant)s AND row.id = ANY (%(entries)s) AND row.deleted_at IS NOT NULL "
+    "AND version.change_set IS NOT NULL"
+    for table in TABLES
+)
+
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
@@ -102,7 +111,8 @@ class StateRow:
     One version of an entry.
 
     is_settled: its text is known; of the present one: it is also in its file's place. text_removed_at: when its text
-    was removed; None: it was not.
+    was removed; None: it was not. index: whether a page's file is `_index.md` in its directory; None: not known, or it
+    is no page.
     """
 
     entry: EntryId
@@ -116,11 +126,17 @@ class StateRow:
     is_settled: bool
     is_row_settled: bool
     text_removed_at: datetime | None
+    index: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class EntryWrite:
-    """What an entry becomes. body None: it is deleted, or an attachment with the bytes of version *source*."""
+    """
+    What an entry becomes.
+
+    body None: it is deleted, or an attachment with the bytes of version *source*. index: as in StateRow; None: as
+    before.
+    """
 
     entry: EntryId
     kind: Kind
@@ -130,6 +146,7 @@ class EntryWrite:
     name: str
     body: Body | None
     source: int | None
+    index: bool | None
 
 
 async def load_of_change_set(connection: Connection, tenant: TenantId, change_set: UUID) -> Chosen:
@@ -210,6 +227,15 @@ async def load_made_folders(
     return [(EntryId(row[0]), *row[1:]) for row in await (await connection.execute(_MADE_FOLDERS, values)).fetchall()]
 
 
+async def load_deleted_by_change_sets(
+    connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
+) -> frozenset[EntryId]:
+    """The deleted entries among *entries* of which a change set made the last version."""
+    values = {"tenant": tenant, "entries": list(entries)}
+    rows = await (await connection.execute(_DELETED_BY_CHANGE_SETS, values)).fetchall()
+    return frozenset(EntryId(entry) for (entry,) in rows)
+
+
 async def write_entry(connection: Connection, tenant: TenantId, write: EntryWrite) -> bool:
     """Write an entry. False: it changed since it was loaded."""
     values: dict[str, object] = {"tenant": tenant, "entry": write.entry, "expected": write.expected}
@@ -217,7 +243,7 @@ async def write_entry(connection: Connection, tenant: TenantId, write: EntryWrit
         statement = _DELETE.format(table=table_of(write.kind))
     else:
         values |= {"parent": write.parent, "name": write.name, "key": name_key(write.name), "source": write.source}
-        values |= _body_values(write.body)
+        values |= {**_body_values(write.body), "index": write.index}
         statement = {"page": _WRITE_PAGE, "attachment": _WRITE_ATTACHMENT, "record": _WRITE_RECORD}[
             table_of(write.kind)
         ]

@@ -61,6 +61,7 @@ CREATE TABLE mirrord.page_revision (
     created_at  timestamptz NOT NULL DEFAULT now(),
     change_set  uuid,                       -- NULL: none
     text_removed_at timestamptz,            -- when markdown, frontmatter and views were removed; NULL: they are there
+    index       boolean,                    -- as in page; NULL: not noted, in versions from before that was
     PRIMARY KEY (tenant_id, page_id, version),
     FOREIGN KEY (tenant_id, page_id) REFERENCES mirrord.page (tenant_id, id)
 );
@@ -322,16 +323,19 @@ BEGIN
     END IF;
     IF TG_OP = 'INSERT' OR NEW.version <> OLD.version THEN
         INSERT INTO mirrord.page_revision (tenant_id, page_id, version, digest, markdown, frontmatter, views,
-            parent_id, name, deleted, actor, op_id, parents)
+            parent_id, name, deleted, actor, op_id, parents, index)
         VALUES (NEW.tenant_id, NEW.id, NEW.version, NEW.digest, NEW.markdown, NEW.frontmatter,
             CASE WHEN NEW.ahead <> '{}' THEN mirrord.page_views(NEW) END, NEW.parent_id, NEW.name,
             NEW.deleted_at IS NOT NULL, NEW.updated_by,
             coalesce(NEW.op_id, nullif(current_setting('mirrord.op_id', true), '')::uuid),
             coalesce(nullif(current_setting('mirrord.parents', true), '')::bigint[],
-                     CASE WHEN TG_OP = 'INSERT' THEN '{}'::bigint[] ELSE ARRAY[OLD.version] END));
-    ELSIF (NEW.markdown, NEW.digest, NEW.name) IS DISTINCT FROM (OLD.markdown, OLD.digest, OLD.name) THEN
+                     CASE WHEN TG_OP = 'INSERT' THEN '{}'::bigint[] ELSE ARRAY[OLD.version] END),
+            NEW.index);
+    ELSIF (NEW.markdown, NEW.digest, NEW.name, NEW.index)
+          IS DISTINCT FROM (OLD.markdown, OLD.digest, OLD.name, OLD.index) THEN
         UPDATE mirrord.page_revision
-           SET markdown = NEW.markdown, digest = NEW.digest, frontmatter = NEW.frontmatter, name = NEW.name
+           SET markdown = NEW.markdown, digest = NEW.digest, frontmatter = NEW.frontmatter, name = NEW.name,
+               index = NEW.index
          WHERE tenant_id = NEW.tenant_id AND page_id = NEW.id AND version = NEW.version;
     END IF;
     RETURN NULL;

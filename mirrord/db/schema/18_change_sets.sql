@@ -72,8 +72,9 @@ BEGIN ATOMIC
 END;
 
 -- The versions without an author that a command's event about a page tells of, the nearest in time of each kind: one
--- with its digest, one at its place, or the deletion. A version is made after its event, except for differences of the
--- clocks of two hosts; the text of a move is no older than the move.
+-- with its digest, one at its place, the deletion, or the loss of its text where attachments below keep the folder. A
+-- version is made after its event, except for differences of the clocks of two hosts; the text of a move is no older than
+-- the move.
 CREATE FUNCTION mirrord.told_versions(told record, page uuid) RETURNS SETOF bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -81,10 +82,12 @@ BEGIN
     WITH candidate AS (
         SELECT now.version, now.created_at,
                CASE WHEN told.type LIKE '%Deleted'
-                    THEN CASE WHEN now.deleted AND NOT coalesce(was.deleted, false) THEN 'deletion' END
+                    THEN CASE WHEN now.deleted AND NOT coalesce(was.deleted, false) THEN 'deletion'
+                              WHEN NOT now.deleted AND now.digest IS NULL AND was.digest IS NOT NULL THEN 'loss' END
                     WHEN now.deleted THEN NULL
                     WHEN told.data ? 'old_path' AND was.version IS NOT NULL
-                         AND (now.parent_id, now.name) IS DISTINCT FROM (was.parent_id, was.name)
+                         AND ((now.parent_id, now.name) IS DISTINCT FROM (was.parent_id, was.name)
+                              OR now.index <> was.index)
                          AND now.name = mirrord.name_in_path(told.data ->> 'path') THEN 'place'
                     WHEN (was.deleted OR was.version IS NULL OR now.digest IS DISTINCT FROM was.digest)
                          AND encode(now.digest, 'hex') = told.data ->> 'digest' THEN 'text'
@@ -132,6 +135,31 @@ BEGIN
      WHERE tenant_id = told.tenant_id AND attachment_id = named.attachment_id AND version = named.version;
     UPDATE mirrord.attachment SET updated_by = (mirrord.told_author(told)).author
      WHERE tenant_id = told.tenant_id AND id = named.attachment_id AND version = named.version;
+    RETURN true;
+END
+$$;
+
+-- The same for an attachment that went to another folder with a page.
+CREATE FUNCTION mirrord.name_moved_attachment(told record, attachment uuid) RETURNS boolean
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    named bigint;
+BEGIN
+    SELECT now.version INTO named
+      FROM mirrord.attachment_revision AS now JOIN mirrord.attachment_revision AS was
+        ON was.tenant_id = now.tenant_id AND was.attachment_id = now.attachment_id AND was.version = now.version - 1
+     WHERE now.tenant_id = told.tenant_id AND now.attachment_id = name_moved_attachment.attachment
+       AND NOT now.deleted AND (now.parent_id, now.name) IS DISTINCT FROM (was.parent_id, was.name)
+       AND right(told.data ->> 'path', length(ltrim(now.name, './'))) = ltrim(now.name, './')
+       AND now.actor = '{"kind": "human", "name": "file"}' AND now.created_at > told.occurred_at - interval '5 s'
+     ORDER BY abs(extract(epoch FROM now.created_at - told.occurred_at)), now.version LIMIT 1;
+    IF named IS NULL THEN
+        RETURN false;
+    END IF;
+    UPDATE mirrord.attachment_revision AS now SET (actor, change_set) = (SELECT * FROM mirrord.told_author(told))
+     WHERE tenant_id = told.tenant_id AND attachment_id = name_moved_attachment.attachment AND version = named;
+    UPDATE mirrord.attachment AS known SET updated_by = (mirrord.told_author(told)).author
+     WHERE tenant_id = told.tenant_id AND known.id = name_moved_attachment.attachment AND version = named;
     RETURN true;
 END
 $$;
@@ -225,13 +253,16 @@ DECLARE
 BEGIN
     SELECT * INTO told FROM mirrord.event WHERE tenant_id = of_tenant AND id = event_id;
     IF NOT FOUND OR coalesce(told.data ->> 'digest', '00') !~ '^([0-9a-f]{2})*$'
-       OR coalesce(told.data ->> 'page_id', told.data ->> 'record_id', '') !~ form THEN
+       OR coalesce(told.data ->> 'page_id', told.data ->> 'record_id', '') !~ form
+       OR told.type = 'AttachmentMoved' AND coalesce(told.data ->> 'attachment_id', '') !~ form THEN
         RETURN false;
     END IF;
     IF told.data ->> 'page_id' IS NULL THEN
         RETURN mirrord.name_record(told, (told.data ->> 'record_id')::uuid);
     ELSIF told.type = 'AttachmentAdded' THEN
         RETURN mirrord.name_attachment(told);
+    ELSIF told.type = 'AttachmentMoved' THEN
+        RETURN mirrord.name_moved_attachment(told, (told.data ->> 'attachment_id')::uuid);
     ELSIF told.type = 'SpeakersDetected' THEN
         SELECT id INTO segments FROM mirrord.record WHERE tenant_id = told.tenant_id AND kind = 'segment'
            AND key = told.data ->> 'page_id' AND deleted_at IS NULL;
@@ -256,10 +287,10 @@ END
 $$;
 
 REVOKE EXECUTE ON FUNCTION mirrord.told_author, mirrord.name_in_path, mirrord.told_versions, mirrord.name_attachment,
-    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
+    mirrord.name_moved_attachment, mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION mirrord.told_author, mirrord.name_in_path, mirrord.told_versions, mirrord.name_attachment,
-    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
+    mirrord.name_moved_attachment, mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
     TO mirrord_daemon;
 
 RESET ROLE;

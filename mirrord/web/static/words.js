@@ -267,6 +267,7 @@ export const EVENTS = {
   PageDeleted: "deleted a page",
   PageRestored: "restored a page",
   AttachmentAdded: "added a file",
+  AttachmentMoved: "moved a file with its page",
   CollectionAdded: "added a collection",
   CollectionRemoved: "removed a collection",
   CollectionChanged: "changed a collection",

@@ -71,6 +71,8 @@ def test_texts_move_below_headings_and_everything_else_follows(root: Path, sessi
         ("PageWritten", "All/_index.md"),
         ("PageMoved", "All/Child.md"),
         ("PageMoved", "All/Other/_index.md"),
+        ("AttachmentMoved", "All/assets/b.png"),
+        ("AttachmentMoved", "All/assets/c.png"),
         ("PageWritten", "Links.md"),
         ("PageDeleted", "Work/Beta/_index.md"),
         ("PageDeleted", "Gamma.md"),
