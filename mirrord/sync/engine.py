@@ -368,6 +368,7 @@ class Engine:
         await conclude(self.parts, observation, applied)
 
     async def _carry_out_decisions(self) -> None:
+        await self.halts.close_past()
         for halt in await self.halts.load_decided_halts():
             if await self._carry_out(halt):  # otherwise the halt stays until it is possible
                 await self.halts.close(halt)

@@ -17,7 +17,7 @@ from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.entry import Digest, EntryId, File, Kind, State
 from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
-from mirrord.sync import deletions
+from mirrord.sync import deletions, known_losses
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_plain_save
 from mirrord.sync.decisions.guard import Alarm, check_all, check_emptied, weigh_deletions
 from mirrord.sync.decisions.move_history import (
@@ -102,6 +102,13 @@ class Halts:
         await self._load_again()
         return [halt for halt in self._standing_halts if halt.decision is not None]
 
+    async def close_past(self) -> None:
+        """Close the halts of which nothing is lost any more: files were put back, or rows live again."""
+        for halt in list(self._standing_halts):
+            if halt.decision is None and await known_losses.is_over(self._sides, halt):
+                log.info("halt_over", extra={"tenant": self._sides.name, "reason": halt.reason})
+                await self.close(halt)
+
     async def close(self, halt: Halt) -> None:
         """Close a halt whose decision has been carried out."""
         sides = self._sides
@@ -124,15 +131,16 @@ class Halts:
             outcome.stale = await take_places_of_copies(self._sides, decisions)
             moved_ids = {decision.state.entry for decision in outcome.stale}
             decisions = [decision for decision in decisions if decision.state.entry not in moved_ids]
-        asked_ids = [decision.state.entry for decision in decisions if decision.state.entry not in allowed]
-        uncounted_ids = allowed | await find_segments_deleted_with_page(self._sides, decisions)
+        meant_ids = await known_losses.select_meant(self._sides, side, decisions)
+        free_ids = allowed | meant_ids
+        asked_ids = [decision.state.entry for decision in decisions if decision.state.entry not in free_ids]
+        uncounted_ids = free_ids | await find_segments_deleted_with_page(self._sides, decisions)
         counted_ids = [entry for entry in asked_ids if entry not in uncounted_ids]
-        alarm = await self._find_alarm(
-            side, counted_ids, sum(1 for decision in decisions if is_page_or_attachment(decision.state))
-        )
+        suspects = [decision.state for decision in decisions if decision.state.entry not in meant_ids]
+        alarm = await self._find_alarm(side, counted_ids, sum(map(is_page_or_attachment, suspects)))
         if alarm is not None:
             await self.add_halt(alarm, side, asked_ids)
-            decisions = [decision for decision in decisions if decision.state.entry in allowed]
+            decisions = [decision for decision in decisions if decision.state.entry in free_ids]
         if decisions:
             outcome.add(await self._carry_out(side, decisions, allowed))
         self.gathered_deletions.note_carried_over(

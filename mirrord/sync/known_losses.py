@@ -1,0 +1,36 @@
+"""Losses that raise no suspicion: those that an undo meant, and those of a halt that are no more."""
+
+from collections.abc import Sequence
+
+from mirrord.db.content import entry_states, undo_rows
+from mirrord.db.open_issues import Halt
+from mirrord.domain.entry import EntryId
+from mirrord.sync.decisions.entry_decision import Decision
+from mirrord.sync.observation.mirror_handles import Sides
+
+
+async def select_meant(sides: Sides, side: str, decisions: Sequence[Decision]) -> frozenset[EntryId]:
+    """The entries among *decisions* that a change set deleted in rows; nothing but an undo does that."""
+    entries = [decision.state.entry for decision in decisions]
+    if side != "row" or not entries:
+        return frozenset()
+    async with sides.database.transaction(sides.tenant) as connection:
+        return await undo_rows.load_deleted_by_change_sets(connection, sides.tenant, entries)
+
+
+async def is_over(sides: Sides, halt: Halt) -> bool:
+    """Whether nothing of *halt* is lost any more. The first lost entry ends the look, so that it may be asked often."""
+    entries = [EntryId(entry) for entry in halt.entries]
+    if halt.side not in ("file", "row") or not entries:
+        return False
+    return await _are_back(sides, halt.side, entries[:1]) and await _are_back(sides, halt.side, entries)
+
+
+async def _are_back(sides: Sides, side: str, entries: Sequence[EntryId]) -> bool:
+    async with sides.database.transaction(sides.tenant) as connection:
+        keys = entry_states.BaseKeys(entries=list(entries))
+        bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, keys, entries)
+    if side == "row":
+        return all(entry in rows and not rows[entry].deleted for entry in entries)
+    paths = {base.entry: base.path for base in bases}
+    return all((path := paths.get(entry)) is not None and path in sides.looker.index for entry in entries)
