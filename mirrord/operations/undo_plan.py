@@ -295,9 +295,9 @@ def _keep_directories(plan: UndoPlan, around: Surroundings) -> Iterator[Step]:
     for step in plan.steps:
         remaining = set(around.children.get(step.entry, ())) - leaving
         if step.becomes_leaf and (remaining or step.entry in arriving):
-            kept = replace(step, after=replace(step.after, index=step.now.index))
-            if not _is_same(kept.now, kept.after):
-                yield kept
+            step_in_place = replace(step, after=replace(step.after, index=step.now.index))
+            if not _is_same(step_in_place.now, step_in_place.after):
+                yield step_in_place
         else:
             yield step
 

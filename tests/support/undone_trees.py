@@ -88,7 +88,7 @@ def _differences(present: Look, expected: Look) -> str:
         ("files", set(present.files.items()), set(expected.files.items())),
         ("rows", set(present.rows), set(expected.rows)),
     ):
-        more, fewer = sorted(entries - expected_entries), sorted(expected_entries - entries)
-        parts += [f"unexpected {sort}: {more}"] if more else []
-        parts += [f"missing {sort}: {fewer}"] if fewer else []
+        unexpected, missing = sorted(entries - expected_entries), sorted(expected_entries - entries)
+        parts += [f"unexpected {sort}: {unexpected}"] if unexpected else []
+        parts += [f"missing {sort}: {missing}"] if missing else []
     return "\n".join(parts)

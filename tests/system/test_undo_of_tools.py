@@ -27,7 +27,7 @@ FILES = {
     "Short.md": "# Short\n\nshort\n",
 }
 _numbers = itertools.count(1)
-_calls = {
+_calls: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "a leaf with its attachment moves into a folder": [
         ("move_page", {"sourcePath": "Leaf.md", "destinationPath": "Plain/Leaf.md"})
     ],

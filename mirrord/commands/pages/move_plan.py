@@ -188,7 +188,7 @@ def _stage_rewrite(
 
 def _event_lines(session: Session, change: TreeChange, edits: PageEdits) -> tuple[str, str]:
     """The events to append after the change."""
-    lines = []
+    lines: list[tuple[EventType, Mapping[str, object]]] = []
     new = {page.path: text for page, text in edits}
     for path, target in change.pages.items():
         page = page_writes.read_page_file(session, path)

@@ -227,10 +227,10 @@ def _attachment_events(changes: FileChanges) -> Iterator[Happened]:
     """Of those that leave their folder, not of those that come along with it."""
     moves = {move.source: move.target for move in changes.moves}
     for move in changes.moves:
-        spots = spot_of_file(move.source), spot_of_file(move.target)
-        if move.source.endswith(SUFFIX) or spots[0] is None or spots[1] is None:
+        old, new = spot_of_file(move.source), spot_of_file(move.target)
+        if move.source.endswith(SUFFIX) or old is None or new is None:
             continue
-        old_index, index = (page_path("", spot.folder, index=True) for spot in spots)
-        taker = next((text.entry for text in changes.texts if parent_of(text.path) == spots[1].folder), None)
+        old_index, index = (page_path("", spot.folder, index=True) for spot in (old, new))
+        taker = next((text.entry for text in changes.texts if parent_of(text.path) == new.folder), None)
         if moves.get(old_index) != index and taker is not None:
             yield page_writes.attachment_move(taker, move.entry, move.source, move.target)

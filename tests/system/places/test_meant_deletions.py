@@ -61,8 +61,8 @@ async def test_a_halt_ends_when_the_files_are_back(work: Work) -> None:
         (work.mirror.root / path).unlink()
     await work.settle()
     assert count_halts(work.mirror) == 1
-    first, *rest = MANY
-    work.mirror.write({path: MANY[path] for path in rest})
+    first, *further_paths = MANY
+    work.mirror.write({path: MANY[path] for path in further_paths})
     await work.settle()
     assert count_halts(work.mirror) == 1
     work.mirror.write({first: MANY[first]})
