@@ -11,6 +11,7 @@ from mirrord.binding.app_checks import fingerprint_of, load_tables
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mappings.mapping import Mapping, Watch
 from mirrord.binding.mappings.mapping_file import parse_mapping
+from mirrord.binding.pass_state import row_key_of
 from mirrord.binding.statements.bound_sql import lock_statement, removal_statements, watched_tables
 from mirrord.binding.statements.write_statements import all_installation, all_renewal
 from mirrord.db.bindings import app_catalogue, binding_rows, former_entries
@@ -57,6 +58,7 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
     async with _changing_app_tables(connection, tenant):
         async with acting_as(connection, DAEMON_ROLE):
             await _refuse_second(connection, mapping, value, tenant)
+            await _refuse_other_ids(connection, mapping, tenant)
         await connection.execute("RESET ROLE")
         await _lock_app_tables(connection, mapping, "SHARE ROW EXCLUSIVE")
         has_queue = await app_catalogue.has_queue(connection)
@@ -83,6 +85,18 @@ async def _refuse_second(connection: Connection, mapping: Mapping, value: str, t
         is_shared = None in (other.tenancy.column, mapping.tenancy.column) or other.tenancy.value_of(owner) == value
         if other.page.table == mapping.page.table and is_shared:
             raise Refused(f"The rows of {mapping.page.table} are bound already, by {other.name!r}.")
+
+
+async def _refuse_other_ids(connection: Connection, mapping: Mapping, tenant: TenantId) -> None:
+    """Raise Refused if the pages of a binding of this name were bound by other ids: all rows would be second pages."""
+    binding, key = mapping.binding_id(tenant), row_key_of(mapping)
+    column = await former_entries.load_other_column(connection, tenant, binding, key)
+    if column is not None:
+        raise Refused(
+            f"The pages of {mapping.name!r} belong to rows by {key.table}.{column}, and by {key.column} each row would "
+            f'be a second page. Keep `page.id = "{column}"`; or delete these pages, or choose another '
+            "`binding.name` and leave them as pages of your own."
+        )
 
 
 async def find_binding(connection: Connection, tenant: TenantId, name: str) -> BindingRow:
@@ -124,7 +138,7 @@ async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     async with _changing_app_tables(connection, binding.tenant):
         async with acting_as(connection, DAEMON_ROLE):
             mapping = parse_mapping(binding.mapping)
-            await former_entries.keep_entries(connection, binding.tenant, binding.id, str(mapping.page.table))
+            await former_entries.keep_entries(connection, binding.tenant, binding.id, row_key_of(mapping))
             await binding_rows.delete_binding(connection, binding.tenant, binding.id)
             is_last = not await binding_rows.list_mappings(connection)
         await connection.execute("RESET ROLE")

@@ -18,10 +18,16 @@ from mirrord.binding.statements.row_queries import AppStatements
 from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages, former_entries
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.former_entries import RowKey
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.bindings.pass_rows import AppQuery, load_pass_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId
+
+
+def row_key_of(mapping: Mapping) -> RowKey:
+    """What the ids of the pages of *mapping* are in the app."""
+    return RowKey(str(mapping.page.table), mapping.page.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +208,7 @@ async def _add_known_rows(connection: Connection, binding: BindingRow, source: A
 async def _bind_again(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
     """Bind the rows that are new to the pages that they had before the binding was dropped."""
     if new := state.rows.keys() - state.bound.keys():
-        table = str(source.mapping.page.table)
-        bound = _bound_entries_of(await former_entries.bind_again(connection, binding, table, new))
+        bound = _bound_entries_of(await former_entries.bind_again(connection, binding, row_key_of(source.mapping), new))
         state.bound |= bound
         if bound:
             state.pages |= await bound_pages.load_pages(

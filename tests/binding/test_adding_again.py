@@ -157,3 +157,20 @@ def test_a_binding_with_many_rows_is_dropped_again_at_once(world: BoundWorld) ->
         world.bind("drop", "kb")
     former_rows = "SELECT count(*), count(DISTINCT external_id) FROM mirrord.former_binding_entry"
     assert world.admin.execute(former_rows).fetchall() == [(20_000, 20_000)]  # the others had no pages
+
+
+def test_another_column_of_ids_is_refused_while_the_pages_of_the_binding_are_there(notes: BoundWorld) -> None:
+    notes.app.connection.execute("ALTER TABLE kb.notes ADD number integer UNIQUE")
+    notes.app.connection.execute("INSERT INTO kb.notes (title, slug, body) VALUES ('Peas', 'peas', 'Sweet.')")
+    add_notes(notes)
+    notes.await_text("Peas.md", "Sweet.")
+    notes.bind("drop", "notes")
+    notes.app.connection.execute("UPDATE kb.notes SET number = 3 - id")  # each row has the id of the other one
+    first = notes.mapping.read_text()
+    notes.mapping.write_text(first.replace('id = "id"', 'id = "number"'))
+    sentence = notes.bind("add", str(notes.mapping), code=4)
+    assert "belong to rows by kb.notes.id, and by number each row would be a second page" in sentence
+    notes.mapping.write_text(first)
+    add_notes(notes)
+    assert (living_pages(notes), problems(notes)) == (["Beans", "Peas"], [])
+    notes.await_text("Peas.md", "Sweet.")

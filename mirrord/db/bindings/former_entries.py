@@ -1,6 +1,7 @@
 """What rows and pages agreed on in bindings that were dropped, for those that are added again under their names."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
@@ -23,12 +24,12 @@ DELETE FROM mirrord.former_binding_entry AS f
 """.encode()
 _KEEP = """
 INSERT INTO mirrord.former_binding_entry (tenant_id, binding_id, external_id, entry_id, version, page_table)
-SELECT tenant_id, binding_id, external_id, entry_id, version, %(page_table)s FROM mirrord.binding_entry
+SELECT tenant_id, binding_id, external_id, entry_id, version, %(key)s FROM mirrord.binding_entry
  WHERE tenant_id = %(tenant)s AND binding_id = %(binding)s"""
 _BIND = """
 WITH former AS (
     DELETE FROM mirrord.former_binding_entry AS f USING mirrord.page AS p
-     WHERE f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s AND f.page_table = %(page_table)s
+     WHERE f.tenant_id = %(tenant)s AND f.binding_id = %(binding)s AND f.page_table = ANY (%(keys)s)
        AND f.external_id = ANY (%(ids)s)
        AND (p.tenant_id, p.id, p.kind) = (f.tenant_id, f.entry_id, 'page') AND p.deleted_at IS NULL
        AND NOT EXISTS (SELECT FROM mirrord.binding_entry AS e
@@ -39,22 +40,47 @@ SELECT %(tenant)s, %(binding)s, external_id, entry_id, version, '', '' FROM form
 RETURNING external_id, entry_id, version, digest, external_version"""
 
 
-async def keep_entries(connection: Connection, tenant: TenantId, binding: UUID, page_table: str) -> None:
-    """Keep what *binding* agreed on, which is about to be deleted. page_table: of the app."""
-    values = {"tenant": tenant, "binding": binding, "page_table": page_table}
+_LIVING_KEYS = """
+SELECT DISTINCT f.page_table FROM mirrord.former_binding_entry AS f
+  JOIN mirrord.page AS p ON (p.tenant_id, p.id, p.kind) = (f.tenant_id, f.entry_id, 'page')
+ WHERE f.tenant_id = %s AND f.binding_id = %s AND p.deleted_at IS NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """The table of pages of an app, and its column with their ids. Older entries have the table alone."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}({self.column})"
+
+
+async def keep_entries(connection: Connection, tenant: TenantId, binding: UUID, key: RowKey) -> None:
+    """Keep what *binding* agreed on, which is about to be deleted."""
+    values = {"tenant": tenant, "binding": binding, "key": str(key)}
     for statement in (_WITHOUT_LOOPS, *_FORGET, _FORGET_LOST, _WITH_LOOPS):
         await connection.execute(statement, values)
     await connection.execute(_KEEP, values)
 
 
+async def load_other_column(connection: Connection, tenant: TenantId, binding: UUID, key: RowKey) -> str | None:
+    """The column with ids of the same table by which living pages were bound; None: there is none but that of *key*."""
+    cursor = await connection.execute(_LIVING_KEYS, (tenant, binding))
+    beginning = f"{key.table}("
+    columns = [text[len(beginning) : -1] for (text,) in await cursor.fetchall() if text.startswith(beginning)]
+    return next((column for column in sorted(columns) if column != key.column), None)
+
+
 async def bind_again(
-    connection: Connection, binding: BindingRow, page_table: str, external_ids: Collection[str]
+    connection: Connection, binding: BindingRow, key: RowKey, external_ids: Collection[str]
 ) -> dict[str, EntryRow]:
     """
     Bind rows to the living pages that they had in the binding before; returns those by the id of the row.
 
     Each is a row that changed since: only the version of the page is known from then.
     """
-    values = {"tenant": binding.tenant, "binding": binding.id, "page_table": page_table, "ids": list(external_ids)}
+    values = {"tenant": binding.tenant, "binding": binding.id, "keys": [str(key), key.table], "ids": list(external_ids)}
     cursor = await connection.execute(_BIND, values)
     return {row[0]: EntryRow(*row) for row in await cursor.fetchall()}

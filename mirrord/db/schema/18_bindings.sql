@@ -42,7 +42,7 @@ CREATE TABLE mirrord.former_binding_entry (
     external_id text COLLATE "C" NOT NULL,
     entry_id    uuid NOT NULL,
     version     bigint NOT NULL,                 -- of the page
-    page_table  text NOT NULL,                   -- of the app: a row of another one has nothing to do with the page
+    page_table  text NOT NULL,                   -- of the app, with its column of ids: TABLE(COLUMN); TABLE in older rows
     PRIMARY KEY (tenant_id, binding_id, external_id),
     FOREIGN KEY (tenant_id) REFERENCES mirrord.tenant (id)
 );
