@@ -146,7 +146,8 @@ class FileIntake:
             self.later.add(file.external_id)
         except (Damaged, *REFUSALS) as error:
             reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-            await self._note(state, file, ROW, f"is not carried over: {reason or error}")
+            sentence = f"The file {file.name!r} is not carried over: {reason or error}."
+            self.problems.append(Problem(await self._find_path(state, file), ROW, sentence, state.entry))
             if state.bound is not None:  # each comparison of all rows tries it again
                 await binding_rows.note_unread_row(self.connection, self.binding, file.external_id)
 
@@ -199,16 +200,16 @@ class FileIntake:
 
     async def _note_refusal(self, state: _FileState, file: AppFile, stored: StoredFile) -> None:
         change = "was deleted" if stored.state.is_deleted else "was changed"
-        ending = (
-            f"{change}, and is again what the app says: the binding {self.binding.name!r} only reads files of the "
-            f"app. What it was is version {stored.state.version} of the attachment"
+        sentence = (
+            f"The file {file.name!r} {change}, and is again what the app says: the binding {self.binding.name!r} only "
+            f"reads files of the app. What it was is version {stored.state.version} of the attachment."
         )
-        await self._note(state, file, REFUSED, ending)
+        self.problems.append(Problem(await self._find_path(state, file), REFUSED, sentence, state.entry))
 
-    async def _note(self, state: _FileState, file: AppFile, code: str, ending: str) -> None:
+    async def _find_path(self, state: _FileState, file: AppFile) -> str:
+        """The path of the attachment; the name that the app gives it if it has none yet."""
         paths = await open_issues.load_paths(self.connection, self.binding.tenant, [state.entry], 1)
-        path = paths[0] if paths and paths[0] != str(state.entry) else file.attachment_name
-        self.problems.append(Problem(path, code, f"The file {file.name!r} {ending}.", state.entry))
+        return paths[0] if paths and paths[0] != str(state.entry) else file.attachment_name
 
 
 def _bound_entry_of(agreed: EntryRow | None) -> BoundEntry | None:
