@@ -11,6 +11,7 @@ MirrordError
   Busy           another program holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
     Locked       another transaction holds a row; all other rows go on meanwhile
+    TooSlow      Postgres ended a statement at its time limit; a question is refused, as each try may end so
   Fenced         another daemon holds this mirror's lease now; write nothing more
   Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
     ContentLost  a document of an app would remove what no person may have removed; confirmed by a call, or mended
@@ -59,6 +60,10 @@ class Unavailable(MirrordError):
 
 class Locked(Unavailable):
     """Another transaction holds a row that has to be written: the other rows first, this one later."""
+
+
+class TooSlow(Unavailable):
+    """Postgres ended a statement that took longer than it may, or that its operator cancelled."""
 
 
 class Fenced(MirrordError):

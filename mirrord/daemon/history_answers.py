@@ -17,9 +17,9 @@ from mirrord.db.database import Connection
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import TenantId, parse_id
 from mirrord.domain.scope import UNLIMITED, Scope
-from mirrord.errors import UserError
+from mirrord.errors import TooSlow, UserError
 from mirrord.mirror.write import question_files
-from mirrord.operations.change_listing import ChangeQuestion, Unanswerable, find_moment, list_changes
+from mirrord.operations.change_listing import TOO_SLOW, ChangeQuestion, Unanswerable, find_moment, list_changes
 from mirrord.operations.change_set_listing import ListedChangeSet, list_own
 from mirrord.operations.page_versions import History, compare_in, find_revision, load_page_history
 from mirrord.operations.restore import UnknownPage
@@ -29,6 +29,7 @@ from mirrord.sync.observation.mirror_handles import Sides
 LAST_LOOK = "last_look"
 FIRST_LOOK_SPAN = timedelta(days=1)  # of the first look of an agent
 MAX_VERSIONS = 40  # versions in one answer
+STATEMENT_SECONDS = 20  # seconds of one statement: who asks waits for 30
 MAX_DIFF_CHARACTERS = 7_000  # characters of a diff
 
 Facts = dict[str, Any]
@@ -41,9 +42,12 @@ async def answer_question(sides: Sides, request: Request, scope: Scope = UNLIMIT
         raise Unanswerable("UNKNOWN_QUESTION", f"This daemon does not know {request.command!r}.")
     try:
         async with sides.database.transaction(sides.tenant) as connection:
+            await connection.execute(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'".encode())
             return await answer(_Question(sides, connection, request, scope))
     except TextRemoved as error:
         raise Unanswerable("TEXT_REMOVED", str(error)) from error
+    except TooSlow as error:  # asked again and again, it would hold up all later questions
+        raise Unanswerable("TOO_SLOW", TOO_SLOW) from error
     except psycopg.DataError as error:  # one odd question must not end the daemon, which would meet it at each start
         raise Unanswerable("INVALID_ARGUMENTS", "Postgres takes a value of this question for none.") from error
 

@@ -14,7 +14,7 @@ from mirrord.db.database import Connection
 from mirrord.domain.approval import Answer, Request, RequestState
 from mirrord.domain.entry import Actor, parse_id
 from mirrord.domain.scope import UNLIMITED, Scope
-from mirrord.errors import Fenced, MirrordError, Refused, Stale, UserError
+from mirrord.errors import Fenced, MirrordError, Refused, Stale, TooSlow, UserError
 from mirrord.intake.request_execution import TenantContext
 from mirrord.mirror.write import question_files
 from mirrord.operations.change_listing import Unanswerable
@@ -116,8 +116,9 @@ class QuestionDesk:
         try:
             scope = self.context.check_author(request, is_undo=True)
             result = await self._earlier_result(request) or _facts_of(await self._undo(_request_of(request, scope)))
-        except (UserError, Refused, Stale) as error:
-            failure = _failure_of(error) if scope.is_unlimited or isinstance(error, Stale) else _NOT_IN_SCOPE
+        except (UserError, Refused, Stale, TooSlow) as error:
+            is_told = scope.is_unlimited or isinstance(error, Stale | TooSlow)
+            failure = _failure_of(error) if is_told else _NOT_IN_SCOPE
             return Answer(RequestState.FAILED, failure=failure)
         log.info("undone", extra={"tenant": self.context.sides.name, "request": str(request.id)})
         return Answer(RequestState.EXECUTED, result=result)
@@ -171,7 +172,7 @@ class QuestionDesk:
         try:
             outcome = await self._undo(request)
             refusal = None if outcome.change_set is not None else outcome.facts() | {"refused": CLASHES}
-        except (UserError, Refused, Stale) as error:
+        except (UserError, Refused, Stale, TooSlow) as error:
             refusal = {"refused": str(error)}
         if refusal is not None:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
@@ -210,5 +211,5 @@ def _facts_of(outcome: UndoOutcome) -> dict[str, Any]:
 def _failure_of(error: MirrordError) -> dict[str, Any]:
     if isinstance(error, UnknownChangeSet):
         return {"code": "UNKNOWN_CHANGE_SET", "sentence": error.sentence}
-    code = {UserError: "UNKNOWN_CHANGE_SET", Stale: "CONFLICT"}.get(type(error), "REFUSED")
+    code = {UserError: "UNKNOWN_CHANGE_SET", Stale: "CONFLICT", TooSlow: "TOO_SLOW"}.get(type(error), "REFUSED")
     return {"code": code, "sentence": str(error)}

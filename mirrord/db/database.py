@@ -23,7 +23,7 @@ from mirrord.db.transactions import (
     pipelined_transaction,
 )
 from mirrord.domain.entry import Actor, MirrorId, TenantId
-from mirrord.errors import Fenced, Locked, Unavailable, UserError
+from mirrord.errors import Fenced, Locked, TooSlow, Unavailable, UserError
 
 
 class Connection(AsyncConnection[TupleRow]):
@@ -78,6 +78,7 @@ _NODE_FAILURES = (
     "failure on connection marked as essential",
     "cannot execute a distributed query from a query on a shard",
 )
+_TOO_SLOW_SQLSTATE = "57014"
 # Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
     "53100": "Postgres has no disk space left; changes stay in files until there is some",
@@ -86,7 +87,7 @@ _OUTAGES = {
     "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT_SECONDS} s",
     "40001": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
     "40P01": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
-    "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT_SECONDS} s",
+    _TOO_SLOW_SQLSTATE: f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT_SECONDS} s",
 }
 
 set_json_dumps(orjson.dumps)
@@ -114,7 +115,8 @@ def translate_errors() -> Iterator[None]:
         raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT_SECONDS:.0f} s.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
         if outage := _OUTAGES.get(error.sqlstate or ""):
-            raise Unavailable(f"{outage} ({_sentence(error)}).") from error
+            kind = TooSlow if error.sqlstate == _TOO_SLOW_SQLSTATE else Unavailable
+            raise kind(f"{outage} ({_sentence(error)}).") from error
         if advice := next((advice for words, advice in _POOLER_REFUSALS.items() if words in str(error)), None):
             raise UserError(f"{advice} (docs/operations.md, Poolers). It says: {_sentence(error)}.") from error
         if any(words in str(error) for words in _NODE_FAILURES):

@@ -1,6 +1,7 @@
 """Approvals: a command that waits for a person, what it would do, and its outcome."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,9 +15,13 @@ from mirrord.domain.review import ChangePreview
 from mirrord.domain.scope import UNLIMITED, Scope, scope_of_claims
 from mirrord.errors import UserError
 
+_HALVES = re.compile("[\ud800-\udfff]")
 APPROVALS_FOLDER = f"{RECORDS}/approvals"  # one file for each request
 MAX_PREVIEW_LINES = 40  # of a preview
 REQUEST_LIFETIME = timedelta(days=7)  # of a request without a decision
+DIGEST_BYTES = 32
+MIN_YEAR, MAX_YEAR = 1970, 9000  # of moments: rows give back no year before 1, or after 9999, in any time zone
+MAX_DEPTH = 200  # of the JSON in a request's file
 ABSENT_DIGEST = ""  # in place of a digest: there must be no file at that path
 
 
@@ -183,12 +188,28 @@ def decode_request(data: bytes) -> tuple[Request, Answer]:
         raise ValueError("is not JSON") from None
     if not isinstance(raw, dict):
         raise ValueError("is not a JSON object")
+    _check_writable(raw)
     try:
         return _read_request(raw), _read_answer(raw)
     except KeyError as missing:
         raise ValueError(f"lacks {missing}") from None
     except (TypeError, AttributeError, ValueError, UserError):
         raise ValueError("has a value of the wrong kind") from None
+
+
+def _check_writable(raw: object) -> None:
+    """Raises ValueError for what encode_request() could not write again: its reader could answer nothing."""
+    pending: list[tuple[object, int]] = [(raw, 1)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise ValueError(f"is nested deeper than {MAX_DEPTH}")
+        if isinstance(value, dict):
+            pending += [(each, depth + 1) for pair in value.items() for each in pair]
+        elif isinstance(value, list):
+            pending += [(each, depth + 1) for each in value]
+        elif isinstance(value, str) and _HALVES.search(value) is not None:
+            raise ValueError("holds a character that no text can hold (half of a surrogate pair)")
 
 
 def _read_request(raw: Mapping[str, object]) -> Request:
@@ -200,7 +221,7 @@ def _read_request(raw: Mapping[str, object]) -> Request:
         inputs={
             name: input_of(_require_object(raw_input)) for name, raw_input in _require_object(raw["inputs"]).items()
         },
-        bases={path: _require_str(digest) for path, digest in _require_object(raw["bases"]).items()},
+        bases={path: _read_base(digest) for path, digest in _require_object(raw["bases"]).items()},
         tenant_id=TenantId(UUID(_require_str(raw["tenant_id"]))),
         actor=_read_actor(_require_object(raw["actor"])),
         token=_require_str(raw["token"]) if raw.get("token") is not None else None,
@@ -236,13 +257,20 @@ def input_of(raw: Mapping[str, object]) -> InputFile:
     """The input in such JSON. Raises KeyError, TypeError, ValueError for any other JSON."""
     digest = bytes.fromhex(_require_str(raw["digest"]))
     place = _require_str(raw["place"]) if "place" in raw else None
-    if len(digest) != 32 or (place is not None and not place.startswith("/")):
+    if len(digest) != DIGEST_BYTES or (place is not None and not place.startswith("/")):
         raise ValueError
     return InputFile(_require_str(raw["name"]), Digest(digest), place)
 
 
 def _read_actor(raw: Mapping[str, object]) -> Actor:
     return Actor(_require_str(raw["kind"]), _require_str(raw["name"]))
+
+
+def _read_base(value: object) -> str:
+    text = _require_str(value)
+    if text != ABSENT_DIGEST and len(bytes.fromhex(text)) != DIGEST_BYTES:
+        raise ValueError
+    return text
 
 
 def _require_str(value: object) -> str:
@@ -265,7 +293,7 @@ def _require_texts(value: object) -> list[str]:
 
 def _read_moment(value: object) -> datetime:
     moment = datetime.fromisoformat(_require_str(value))
-    if moment.tzinfo is None:
+    if moment.tzinfo is None or not MIN_YEAR <= moment.year <= MAX_YEAR:
         raise ValueError
     return moment
 

@@ -31,6 +31,8 @@ BATCH_ENTRIES = 50  # entries whose texts are loaded at once
 MAX_LOOKED_ENTRIES = 1_000  # entries looked at for one answer, which then goes on with a cursor
 MAX_COMPARED_LINES = 4_000  # lines of both texts; of longer ones, lines that only moved are not counted
 
+TOO_SLOW = "The answer takes longer than its time: there is too much to look through."
+
 
 class Unanswerable(UserError):
     """A question that has no answer. code: for agents."""

@@ -1,5 +1,6 @@
 """History as seen by a scope that hides a part of the tree: what crosses its border comes into being, or goes."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from mirrord.errors import UserError
 from mirrord.operations.change_listing import (
     BATCH_ENTRIES,
     MAX_ANSWER_BYTES,
+    TOO_SLOW,
     ChangeQuestion,
     ListedChanges,
     Unanswerable,
@@ -26,6 +28,8 @@ from mirrord.operations.change_listing import (
     stem_of,
 )
 from mirrord.operations.page_versions import History, load_page_history
+
+MAX_LOOK_SECONDS = 20.0  # seconds of one answer, which all later questions wait for
 
 
 async def load_scoped_history(connection: Connection, tenant: TenantId, path: str, scope: Scope) -> History:
@@ -51,7 +55,7 @@ async def list_scoped_changes(
     """
     As list_changes(), of what *scope* shows. start and next_start count these changes only.
 
-    Raises Unanswerable for a path that is hidden, as for one that nothing is at.
+    Raises Unanswerable for a path that is hidden, as for one that nothing is at, and for an answer that takes too long.
     """
     stem = stem_of(question.path) if question.path is not None else None
     if question.path is not None and not (scope.can_read(question.path) or scope.may_contain(question.path)):
@@ -61,7 +65,10 @@ async def list_scoped_changes(
     versions = {entry.entry: entry.versions for entry in await recent_versions.load_recent(connection, tenant, later)}
     changes: list[Mapping[str, Any]] = []
     position, size = 0, 0
+    end = time.monotonic() + MAX_LOOK_SECONDS
     for first in range(0, len(recent), BATCH_ENTRIES):
+        if time.monotonic() > end:
+            raise Unanswerable("TOO_SLOW", TOO_SLOW)
         batch = recent[first : first + BATCH_ENTRIES]
         for facts in await describe_batch(connection, tenant, batch, scope, versions):
             if facts is None or not is_below(facts, stem):

@@ -31,9 +31,10 @@ JSON = st.recursive(
 )
 OBJECTS = st.dictionaries(TEXT, JSON, max_size=4)
 PLACES = st.none() | TEXT.map("/{}".format)
-MOMENTS = st.datetimes(timezones=st.just(UTC))
+MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
+DIGESTS = st.sampled_from(["", "00" * 32])
 REQUEST = Request(
-    *(new_id(), "delete_page", {"path": "A.md"}, {}, {"A.md": "00"}, TenantId(new_id()), Actor("agent", "local")),
+    *(new_id(), "delete_page", {"path": "A.md"}, {}, {"A.md": "00" * 32}, TenantId(new_id()), Actor("agent", "local")),
     *("secret", datetime.now(UTC)),
 )
 
@@ -47,7 +48,7 @@ NEAR = {"name": "x", "digest": "00" * 32, "place": "x"}
     inputs=st.dictionaries(
         TEXT, st.builds(lambda name, place: InputFile(name, digest_of(b""), place), TEXT, PLACES), max_size=2
     ),
-    bases=st.dictionaries(TEXT, TEXT, max_size=3),
+    bases=st.dictionaries(TEXT, DIGESTS, max_size=3),
     moment=MOMENTS,
     answer=st.builds(
         Answer,
@@ -98,6 +99,20 @@ def test_a_request_within_a_scope_says_so_and_is_none_for_those_who_know_no_scop
         ),
         (
             json.dumps({**json.loads(encode_request(REQUEST, Answer())), "bases": {"A": 1}}).encode(),
+            "of the wrong kind",
+        ),
+        (
+            json.dumps({**json.loads(encode_request(REQUEST, Answer())), "bases": {"A": "zz"}}).encode(),
+            "of the wrong kind",
+        ),
+        (
+            json.dumps({**json.loads(encode_request(REQUEST, Answer())), "token": "\ud800"}).encode(),
+            "half of a surrogate pair",
+        ),
+        (
+            json.dumps(
+                {**json.loads(encode_request(REQUEST, Answer())), "requested_at": "0001-01-01T00:00:00Z"}
+            ).encode(),
             "of the wrong kind",
         ),
         (

@@ -30,6 +30,7 @@ _WAYS_OUT = {
     "INVALID_ARGUMENTS": "Leave out control characters, then make the same call again.",
     "INVALID_CURSOR": "Ask again without a cursor, then go on.",
     "UNKNOWN_VERSION": "Call page_history with this path for the versions.",
+    "TOO_SLOW": "Ask for less: a later time in since, fewer days. If it happens again, tell the person.",
     "TEXT_REMOVED": "Call page_history with this path: versions without textRemoved have their text.",
 }
 
@@ -71,6 +72,7 @@ def ask_history(session: Session, command: str, arguments: Mapping[str, object])
         return answer.result or {}
     code = str(answer.failure.get("code", "REFUSED"))
     kind: Kind = "invalid" if code.startswith("INVALID_") else "not_found" if code in _WAYS_OUT else "forbidden"
+    kind = "busy" if code == "TOO_SLOW" else kind
     way_out = _WAYS_OUT.get(code, "Tell the person what mirrord answered.")
     raise Failed(code, kind, str(answer.failure.get("sentence", "It was refused.")), way_out)
 
