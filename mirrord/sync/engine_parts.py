@@ -160,7 +160,8 @@ class EngineParts:
     request_scan: called when the cache of the tree is in doubt. restraint: the entries that are stopped.
     waiting_plans: the applied change sets that are not in rows yet.
     writing: new entries that are written while the next chunk is looked at. known_entries: what was just read for the
-    feed's entries, so that the next look does not ask again. barred: entries that a mount blocked.
+    feed's entries, so that the next look does not ask again. barred: entries that a mount blocked. weighed_contents:
+    pages that are held and were not too many.
     rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one. last_done_count: of
     how many of one pass it was the last.
     """
@@ -181,6 +182,7 @@ class EngineParts:
     writing: Writing | None = None
     known_entries: LoadedEntries | None = None
     barred: set[EntryId] = field(default_factory=set)
+    weighed_contents: frozenset[EntryId] = frozenset()
     rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     last_done_at: float = 0.0
     last_done_count: int = 0

@@ -27,14 +27,22 @@ MAX_PAGES_A_ROUND = 50  # that a decision is carried out for before edits get th
 
 
 async def halt_held_contents(parts: EngineParts) -> None:
-    """Halt if too many pages are held; later ones join the halt. A halt of which none is held any more is closed."""
+    """
+    Halt if too many pages are held; later ones join the halt. A halt of which none is held any more is closed.
+
+    The same pages are weighed once: the tree is counted for that, and a page may be held for weeks.
+    """
     held_entries, halts = parts.problems.held_contents.keys(), parts.halts.content_halts
     for halt in halts:
         if halt.decision is None and held_entries.isdisjoint(halt.entries):
             await parts.halts.close(halt)
     unlisted = set(held_entries).difference(*(halt.entries for halt in halts))
-    if unlisted and (alarm := await _find_alarm(parts, held_entries)) is not None:
+    if not unlisted or held_entries == parts.weighed_contents:
+        return
+    if (alarm := await _find_alarm(parts, held_entries)) is not None:
         await parts.halts.add_halt(alarm, CONTENT_SIDE, sorted(unlisted))
+    else:
+        parts.weighed_contents = frozenset(held_entries)
 
 
 async def _find_alarm(parts: EngineParts, held_entries: Collection[EntryId]) -> Alarm | None:

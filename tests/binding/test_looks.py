@@ -8,7 +8,7 @@ from uuid import UUID
 from mirrord.binding import binding_loop
 from mirrord.binding.binding_loop import NotedTenants
 from mirrord.binding.passes import Comparison, PassOrder, run_pass
-from mirrord.db.bindings import due_bindings
+from mirrord.db.bindings import binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import DueBinding
 from mirrord.db.bindings.due_bindings import Look
 from mirrord.db.database import Database
@@ -117,6 +117,22 @@ def test_an_edit_of_a_bound_page_a_new_page_and_a_row_lead_to_passes(world: Boun
     assert not load_due(world, [due.id])[0].has_changes, "a binding that only reads its app creates no rows"
     world.app.create("Other", "Before.")
     assert load_due(world)[0].has_changes
+
+
+def test_a_comparison_that_was_begun_makes_its_binding_due_until_it_is_complete(world: BoundWorld) -> None:
+    bind_page(world)
+    assert not load_due(world)[0].is_due
+    asyncio.run(_begin_comparison(world))
+    assert load_due(world)[0].is_due
+    run_passes(world)
+    assert not load_due(world)[0].is_due
+
+
+async def _begin_comparison(world: BoundWorld) -> None:
+    assert world.mirrord.dsn is not None
+    async with Database(world.mirrord.dsn, size=2) as database, database.transaction(_tenant_of(world)) as connection:
+        [binding] = await binding_rows.list_bindings(connection, _tenant_of(world))
+        await binding_rows.begin_comparison(connection, binding)
 
 
 def test_a_page_that_was_not_rendered_when_it_was_looked_at_leads_to_a_pass(world: BoundWorld) -> None:

@@ -3,7 +3,6 @@
 import os
 import stat
 import time
-from pathlib import Path
 
 from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Busy, Damaged, Refused
@@ -20,7 +19,7 @@ def version_on_disk(directory: str, path: str) -> str:
     try:
         with OpenDescriptor(_open(directory, path, contained_files.PATH_ONLY_FLAGS)) as descriptor:
             state = os.fstat(descriptor)
-    except Damaged:
+    except (Damaged, OSError):
         return NO_FILE
     return f"{state.st_mtime_ns}:{state.st_size}"
 
@@ -34,8 +33,11 @@ def read_on_disk(directory: str, path: str) -> bytes:
         Busy: it is being written.
     """
     with OpenDescriptor(_open(directory, path, contained_files.FILE_FLAGS)) as descriptor:
-        _check_file(descriptor, path)
-        return contained_files.read_now(descriptor, path, MAX_FILE_BYTES)[0]
+        try:
+            _check_file(descriptor, path)
+            return contained_files.read_now(descriptor, path, MAX_FILE_BYTES)[0]
+        except OSError as error:  # a disk that fails, or a share that is gone
+            raise _unreadable(f"{_shown(path)} in {directory}", error) from error
 
 
 def check_on_disk(directory: str, path: str) -> None:
@@ -53,9 +55,13 @@ def _open(directory: str, path: str, flags: int) -> int:
         why = f"leads out of {directory} or through a symbolic link, or is too long"
         raise Damaged(f"its path {_shown(path)} {why}") from refusal
     except OSError as error:
-        is_there = Path(directory).is_dir()
+        is_there = os.path.isdir(directory)  # noqa: PTH112 -- Path.is_dir() raises where a directory is closed to us
         where = f"{_shown(path)} in {directory}" if is_there else f"the directory {directory}"
-        raise Damaged(f"{where} cannot be read ({os.strerror(error.errno or 0)})") from error
+        raise _unreadable(where, error) from error
+
+
+def _unreadable(where: str, error: OSError) -> Damaged:
+    return Damaged(f"{where} cannot be read ({os.strerror(error.errno or 0)})")
 
 
 def _check_file(descriptor: int, path: str) -> None:

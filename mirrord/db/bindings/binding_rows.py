@@ -184,9 +184,15 @@ async def resume_binding(
 
 
 async def begin_comparison(connection: Connection, binding: BindingRow) -> None:
-    """Record that all rows are being compared; `bind resume` takes that back, so that the comparison begins again."""
+    """
+    Record that all rows are being compared; `bind resume` takes that back, so that the comparison begins again.
+
+    Until it is complete the binding is due, whoever goes on with it: a space that is shown may have many pages.
+    """
     await connection.execute(
-        "UPDATE mirrord.binding SET compared_at = coalesce(compared_at, '-infinity') WHERE tenant_id = %s AND id = %s",
+        "UPDATE mirrord.binding "
+        "SET compared_at = coalesce(least(compared_at, now() - compare_every - interval '1 second'), '-infinity') "
+        "WHERE tenant_id = %s AND id = %s",
         (binding.tenant, binding.id),
     )
 

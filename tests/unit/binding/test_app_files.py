@@ -1,5 +1,6 @@
 """Files of an app: their names, and where they are on disk."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -89,6 +90,26 @@ def test_nothing_outside_of_the_directory_is_read(tmp_path: Path, path: str) -> 
     (root / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(Damaged):
         read_on_disk(str(root), path)
+
+
+@pytest.mark.parametrize("directory", ["/" + "n" * 300, "/missing", "/proc/self/mem"])
+def test_a_directory_that_cannot_be_opened_has_no_files(directory: str) -> None:
+    assert version_on_disk(directory, "a") == NO_FILE
+    with pytest.raises(Damaged, match=r"the directory .* cannot be read"):
+        read_on_disk(directory, "a")
+
+
+def test_a_file_that_the_disk_does_not_give_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, "the disk fails")
+
+    (tmp_path / "a").write_bytes(b"a")
+    os.utime(tmp_path / "a", (1, 1))
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(Damaged, match=r"'a' in .* cannot be read"):
+        read_on_disk(str(tmp_path), "a")
 
 
 def test_a_file_that_is_being_written_waits(tmp_path: Path) -> None:
