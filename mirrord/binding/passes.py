@@ -168,7 +168,8 @@ async def _carry_rows(
     await intake.carry_over()
     if source.files is not None:
         files = FileIntake(connection, binding, source.files, order.recent_deletions)
-        of_files |= await files.ids_of_pages(lost.keys() | intake.added, lost.values())
+        pages = {external_id for external_id in lost.keys() | intake.added if source.mapping.has_row(external_id)}
+        of_files |= await files.ids_of_pages(pages, lost.values())
         await _carry_files(intake, files, of_files)
     return intake
 

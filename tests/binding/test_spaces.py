@@ -148,3 +148,26 @@ def test_the_check_counts_spaces_and_the_drop_leaves_the_tables_as_they_were(spa
     assert 'ON "kb"."spaces"' in report
     spaces.mapping.write_text(MAPPING.replace('title = "name"', 'title = "label"'))
     assert "kb.spaces has no column label" in spaces.bind("check", str(spaces.mapping), code=2)
+
+
+def test_spaces_and_files_of_an_app_are_bound_together(world: BoundWorld) -> None:
+    world.app.connection.execute(TABLES.encode())
+    world.app.connection.execute(
+        "CREATE TABLE kb.files (id serial PRIMARY KEY, doc_id integer REFERENCES kb.docs, name text, content bytea)"
+    )
+    files = '[files]\ntable = "kb.files"\nid = "id"\npage = "doc_id"\nname = "name"\nbytes = "content"\n'
+    world.mapping.write_text(MAPPING + files)
+    add_space(world, "Garden")
+    add_doc(world, "Beans", 1, "Green.\n")
+    for number in range(12):
+        add_doc(world, f"Loose {number}", None, "Of no space.\n")
+    world.app.connection.execute("INSERT INTO kb.files (doc_id, name, content) VALUES (1, 'pods.png', 'PNG')")
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    photo = world.mirrord.root / "Garden/Beans/assets/pods.png"
+    eventually(lambda: photo.is_file() and photo.read_bytes() == b"PNG", "the file is an attachment of its page", 60)
+    world.app.connection.execute("UPDATE kb.spaces SET deleted_at = now()")
+    world.await_absence("Garden/Beans.md")
+    eventually(lambda: not photo.exists(), "the file leaves with the page", 60)
+    world.await_rest()
+    assert world.status()["problems"] == []
