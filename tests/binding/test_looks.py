@@ -128,6 +128,14 @@ def test_a_comparison_that_was_begun_makes_its_binding_due_until_it_is_complete(
     assert not load_due(world)[0].is_due
 
 
+def test_a_binding_that_was_never_compared_is_not_while_its_first_comparison_lasts(world: BoundWorld) -> None:
+    bind_page(world)
+    world.admin.execute("UPDATE mirrord.binding SET compared_at = NULL")
+    asyncio.run(_begin_comparison(world))
+    assert value(world.admin, "SELECT compared_at = '-infinity' FROM mirrord.binding")
+    assert load_due(world)[0].is_due
+
+
 async def _begin_comparison(world: BoundWorld) -> None:
     assert world.mirrord.dsn is not None
     async with Database(world.mirrord.dsn, size=2) as database, database.transaction(_tenant_of(world)) as connection:

@@ -187,11 +187,12 @@ async def begin_comparison(connection: Connection, binding: BindingRow) -> None:
     """
     Record that all rows are being compared; `bind resume` takes that back, so that the comparison begins again.
 
-    Until it is complete the binding is due, whoever goes on with it: a space that is shown may have many pages.
+    Until it is complete the binding is due, for another daemon, too: a space that is shown may have many pages.
     """
     await connection.execute(
         "UPDATE mirrord.binding "
-        "SET compared_at = coalesce(least(compared_at, now() - compare_every - interval '1 second'), '-infinity') "
+        "SET compared_at = CASE WHEN compared_at IS NULL THEN '-infinity' "
+        "ELSE least(compared_at, now() - compare_every - interval '1 second') END "
         "WHERE tenant_id = %s AND id = %s",
         (binding.tenant, binding.id),
     )
