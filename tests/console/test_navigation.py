@@ -47,6 +47,18 @@ KEPT = """address => new Promise(done => {
   look()
 })"""
 
+# Resolves once the browser does not keep the answer at an address any more.
+GONE = """address => new Promise(done => {
+  const look = async () => (await caches.match(address)) ? setTimeout(look, 50) : done(true)
+  look()
+})"""
+# Keeps answers of as many pages as the worker keeps at most: what was kept before is the oldest.
+FILL = """async () => {
+  const cache = await caches.open((await caches.keys()).find(name => name.startsWith('mirrord.pages.')))
+  const ids = Array.from({ length: 600 }, (_, number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`)
+  await Promise.all(ids.map(id => cache.put(`/t/console/api/pages/${id}`, new Response('{}'))))
+}"""
+
 # Counts the frames that show the head of a page with this title and no text of it.
 BARE_FRAMES = """title => {
   window.bareFrames = 0
@@ -255,6 +267,7 @@ async def test_a_page_that_is_no_more_keeps_the_frame(console: Console, person: 
     await expect(reader.page.locator("#tree li").first).to_be_visible()
 
 
+@pytest.mark.timeout(300)
 async def test_pages_that_were_opened_are_read_without_the_server_until_a_person_signs_out(
     console: Console, person: NewPerson
 ) -> None:
@@ -293,6 +306,37 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     assert await reader.page.evaluate("caches.keys()") == []
     assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is None
     assert await reader.page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+
+
+@pytest.mark.timeout(300)
+async def test_a_page_whose_view_was_pushed_out_is_kept_with_its_view_when_it_is_opened_again(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Pushed out.md"), "long ago\n")
+    save(console.mirrord.file("Pushed out by.md"), "in between\n")
+    first = row_of(console.mirrord, "Pushed out.md").id
+    row_of(console.mirrord, "Pushed out by.md")
+    reader = await person(service_workers="allow")
+    await reader.open("Pushed out by.md")
+    await ready(reader)
+    await reader.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    await reader.open("Pushed out by.md")  # now the worker sees what is asked for
+    await ready(reader)
+    await entry(reader, "Pushed out").get_by_role("link").click()
+    await reader.sees("long ago")
+    await asyncio.wait_for(reader.page.evaluate(KEPT, f"/t/console/p/{first}"), PATIENCE / 1000)
+    await reader.page.evaluate(FILL)
+    await entry(reader, "Pushed out by").get_by_role("link").click()
+    await reader.sees("in between")
+    await asyncio.wait_for(reader.page.evaluate(GONE, f"/t/console/p/{first}"), PATIENCE / 1000)
+    await entry(reader, "Pushed out").get_by_role("link").click()
+    await reader.sees("long ago")
+    await asyncio.wait_for(reader.page.evaluate(KEPT, f"/t/console/api/pages/{first}"), PATIENCE / 1000)
+    await asyncio.wait_for(reader.page.evaluate(KEPT, f"/t/console/p/{first}"), PATIENCE / 1000)
+    await reader.context.set_offline(True)
+    await reader.page.reload()
+
+    await reader.sees("long ago")
 
 
 async def test_a_browser_offers_to_install_the_console_of_a_tenant(console: Console, person: NewPerson) -> None:

@@ -7,6 +7,7 @@ const NAME = `mirrord.pages.${new URL(self.registration.scope).pathname}`;
 const MAX_KEPT = 600; // answers: of each page two, and what goes with them
 const MAX_FILES = 400; // of the console's own, of several versions of it
 const QUIET_MS = 1000; // without a request, before what was answered is kept: the window has the processor first
+const MAX_VIEW_MS = 10_000; // that a view may take to come: others are kept after it
 const MAX_WAITING_MS = 10_000; // of an answer, until it is kept in any case
 const ID = "[0-9a-f-]{36}";
 const STATIC = /^\/static\//;
@@ -43,7 +44,7 @@ async function serverFirst(event, key) {
   try {
     const response = await fetch(event.request);
     const copy = response.clone();
-    event.waitUntil(untilQuiet().then(() => begun === period && track(keep(event.request, key, copy))));
+    event.waitUntil(untilQuiet().then(() => track(inTurn(() => begun === period && keep(event.request, key, copy)))));
     return response;
   } catch (error) {
     const kept = await keptAnswer(await caches.open(NAME), key);
@@ -78,6 +79,11 @@ async function rest() {
 let period = 0; // from one sign-out to the next: what was asked for before one is not kept after it
 const running = new Set(); // promises of what is being kept
 
+let turn = Promise.resolve();
+
+/** One answer is kept after the other: none is pushed out as the oldest while it becomes the newest. */
+const inTurn = (work) => (turn = turn.then(work).catch(() => null));
+
 function track(work) {
   const tracked = work.catch(() => null).finally(() => running.delete(tracked));
   running.add(tracked);
@@ -100,19 +106,21 @@ async function keep(request, key, response) {
   lately.add(key);
   const cache = await caches.open(NAME);
   await cache.put(key, response);
-  await keepView(key);
+  await keepView(cache, key);
   return forgetOldest(cache);
 }
 
 const lately = new Set(); // addresses of what was kept since the worker began
 
-/** A link shows a page without asking for its view, with which a window without a connection begins. */
-async function keepView(key) {
+/** A link shows a page without asking for its view, with which a window without a connection begins: both age together. */
+async function keepView(cache, key) {
   const [, tenant, id] = PAGE.exec(new URL(key).pathname) ?? [];
   const view = id && new URL(`${tenant}/p/${id}`, key).href;
-  if (!view || lately.has(view)) return;
+  if (!view) return;
+  const kept = lately.has(view) ? await cache.match(view) : null; // it may have been pushed out
+  if (kept) return cache.put(view, kept); // as the newest
   const begun = period;
-  const response = await fetch(view);
+  const response = await fetch(view, { signal: AbortSignal.timeout(MAX_VIEW_MS) });
   if (begun === period) await keep(new Request(view), view, response);
 }
 
