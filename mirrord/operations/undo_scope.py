@@ -132,6 +132,8 @@ def _pages_of_segments(plan: UndoPlan) -> Collection[EntryId]:
 def _changes_links_only(step: Step, dialect: Dialect) -> bool:
     if step.kind is not Kind.PAGE or step.is_placed or step.now.is_deleted or step.after.is_deleted:
         return False
+    if step.now.index != step.after.index:  # another name of its file
+        return False
     before, after = step.now.text, step.after.text
     if before is None or after is None:
         return False

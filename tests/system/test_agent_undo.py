@@ -373,6 +373,25 @@ async def test_an_undo_within_a_scope_leaves_and_hides_what_another_token_of_the
     assert value(mirrord.app, "SELECT undone_by IS NULL FROM change_set WHERE id = %s", mixed_set)
 
 
+async def test_an_undo_within_a_scope_renames_no_file_that_the_scope_hides(mirrord: Mirrord, scoped: str) -> None:
+    save(mirrord.file("Shut/Leaf.md"), TEXT)
+    leaf = _id_of(mirrord, "Shut/Leaf.md")
+    async with _undoer(mirrord, mirrord.create_token("both")) as agent:
+        await agent.call("edit_page", path="Open/Text.md", edits=[{"find": "# A page", "replace": "# A page!"}])
+        await agent.call("create_page", title="Below", content=TEXT, parentPath="Shut/Leaf")
+        has_index = "SELECT index FROM page WHERE id = %s"
+        eventually(lambda: value(mirrord.app, has_index, leaf), "the page of the folder in rows")
+        change_set = str(_named(mirrord, str(_id_of(mirrord, "Open/Text.md")))[2])
+        _named(mirrord, str(leaf))
+    async with _undoer(mirrord, scoped) as agent:
+        undone = await agent.call("undo_changes", changeSet=change_set)
+    assert undone["changes"] == ["Text: gets its earlier text"]
+    assert value(mirrord.app, has_index, leaf)
+    mirrord.flush()
+    assert mirrord.text("Shut/Leaf/_index.md") == TEXT
+    assert mirrord.text("Shut/Leaf/Below.md") is not None
+
+
 async def test_without_an_id_the_last_draft_is_undone_where_nothing_was_changed_beside_it(
     mirrord: Mirrord, token: str
 ) -> None:
