@@ -23,6 +23,7 @@ HELD = [f"held-{number}" for number in range(MAX_CONNECTIONS + 2)]
 PAGES, EDITS, EDITS_PER_SECOND = 12, 50, 8
 SLOW_SECONDS = LOCK_TIMEOUT_MS / 1000 / 2  # longer only if somebody waited for a lock, or the machine stood still
 NOISE = 2  # edits that may be slow because the machine is
+ATTEMPTS = 3  # a wait for an app comes each time, a busy moment of the machine does not
 
 _TITLES = "UPDATE mirrord.page SET title = title || ', held'"
 _NEW = "INSERT INTO mirrord.page (title, markdown) SELECT 'New ' || n, 'text' FROM generate_series(1, 2000) AS n"
@@ -90,16 +91,29 @@ def slow(durations: list[float]) -> list[float]:
     return [seconds for seconds in durations if seconds > SLOW_SECONDS]
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "hold", [pytest.param(name, marks=[] if name == QUICK else [pytest.mark.slow]) for name in HOLDS]
 )
 def test_a_tenant_does_not_wait_for_transactions_of_the_apps_of_others(mirrord: Mirrord, hold: str) -> None:
+    slow_edits = [find_slow_edits(mirrord, hold)]
+    while is_held_up(*slow_edits[-1]) and len(slow_edits) < ATTEMPTS:
+        slow_edits.append(find_slow_edits(mirrord, hold))
+    assert not is_held_up(*slow_edits[-1]), slow_edits
+
+
+def find_slow_edits(mirrord: Mirrord, hold: str) -> tuple[list[float], list[float]]:
+    """Seconds of slow edits without and beside transactions that are held."""
     without = edit_everywhere(mirrord)
     assert mirrord.dsn is not None
     with held(mirrord.dsn, HOLDS[hold]) as apps:
         beside = edit_everywhere(mirrord)
         assert all(app.info.transaction_status == TransactionStatus.INTRANS for app in apps)
-    assert len(slow(beside)) <= len(slow(without)) + NOISE, (slow(beside), slow(without))
+    return slow(without), slow(beside)
+
+
+def is_held_up(without: list[float], beside: list[float]) -> bool:
+    return len(beside) > len(without) + NOISE
 
 
 LEASE_ENDS = """
