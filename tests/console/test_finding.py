@@ -127,7 +127,8 @@ async def test_a_search_tells_that_pages_are_still_being_read_and_finds_them_onc
         psycopg.connect(daemon_dsn(admin_dsn), autocommit=True) as daemon,
     ):
         writing.execute(lock)  # what is written stays due to be read
-        daemon.execute("SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant")
+        named = "SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant WHERE name = 'console'"
+        daemon.execute(named)
         daemon.execute("SELECT mirrord.rebuild_search()")
         await search_for(reader, "turnip")
         await expect(summary).to_have_text(
