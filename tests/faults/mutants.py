@@ -310,7 +310,7 @@ MUTANTS = (
     Mutant(
         "rows that differ in their alignment alone make tables differ",
         "markdown/schema/block.py",
-        "fingerprint(_without_alignment(normalize(row)))",
+        "fingerprint(_without_column_attrs(normalize(row)))",
         "fingerprint(normalize(row))",
         "tests/unit/codec/test_block_meanings.py",
     ),
