@@ -63,7 +63,7 @@ async def test_delete_page_via_mcp_removes_the_page_from_the_browser(
         await client.call("delete_page", path="Deleted.md")
 
     await expect(reader.page.locator("#notices")).to_contain_text("in the trash", timeout=PATIENCE)
-    await expect(reader.page.locator("#tree").get_by_role("link", name="Deleted")).to_have_count(0)
+    await expect(reader.page.locator("#tree").get_by_role("link", name="Deleted", exact=True)).to_have_count(0)
 
 
 async def test_what_is_typed_in_the_browser_is_found_and_read_by_an_agent(
