@@ -216,15 +216,22 @@ def _nodes_of(nodes: Sequence[Node], kind: str) -> Iterator[Node]:
 
 
 def _notes(page: Outline) -> list[str]:
-    """Definitions of footnotes. Of one word the judge, which knows no footnotes, takes them for those of links."""
+    """Definitions of footnotes, which the judge does not know."""
     return [page.source(index) for index, node in enumerate(read_nodes(page)) if node["type"] == "footnoteDef"]
 
 
 def _agrees(page: Outline) -> bool:
     """Whether the judge, given one block after the other, sees what it sees in the whole page."""
-    page_definitions = definitions(page) + "".join(f"{note}\n\n" for note in _notes(page) if not gfm_html(note))
+    page_definitions = definitions(page) + "".join(map(_definition_of_link, _notes(page)))
     pieces = (plain(gfm_html(page_definitions + page.source(index))) for index in range(len(page.segments)))
     return loose(plain(gfm_html(page.body))) == loose("".join(pieces))
+
+
+def _definition_of_link(note: str) -> str:
+    """What the judge takes for the definition of a link: all of a note of one word, or the comment that begins one."""
+    lines = note.split("\n")
+    beginnings = ("\n".join(lines[:count]) for count in range(len(lines), 0, -1))
+    return next((f"{beginning}\n\n" for beginning in beginnings if not gfm_html(beginning)), "")
 
 
 def _is_tight(kind: str, text: str, change: Edit, result: str) -> bool | None:

@@ -59,6 +59,7 @@ def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pag
 @example("a\n- ```\n> \n\n", "move a block", {"type": "doc", "content": []}, 1)
 @example("[^q]: n\n", "insert a block", {"type": "doc", "content": read_document("> [!note]\n> [^q]\n")["content"]}, 1)
 @example("[^q]: n\na\n> [^q]:a", "change a block", {"type": "doc", "content": []}, 0)
+@example("a[^q]:", "insert a block", read_document('[^q]:\n    <!-- tiptap {"textAlign":"center"} -->\n    a\n'), 1)
 @given(markdown, st.sampled_from(list(KINDS)), documents, st.integers(0, 10**6))
 def test_a_random_edit_of_anything_does_so_too(text: str, kind: str, foreign: Document, seed: int) -> None:
     if change := edit(kind, read_document(text)["content"], foreign["content"], random.Random(seed)):
