@@ -53,6 +53,21 @@ class PathPattern:
         steps = self._positions_after(place_of(path))
         return any(len(self.segments) in positions for positions in steps[1:])
 
+    def covers_all_of(self, other: "PathPattern") -> bool:
+        """Whether it certainly means every place that *other* can mean, or a place above that."""
+        positions = self._skip_any_folders([0])
+        for segment in other.segments:
+            if segment == ANY_FOLDERS:  # any number of names: what holds for none of them and for many
+                absorbing = [at for at in positions if at < len(self.segments) and self.segments[at] == ANY_FOLDERS]
+                positions = self._skip_any_folders(absorbing)
+            elif _WILDCARDS.isdisjoint(segment):
+                positions = self._skip_any_folders(self._next_positions(positions, segment))
+            else:
+                positions = self._skip_any_folders(self._positions_after_wildcard(positions, segment))
+            if len(self.segments) in positions:
+                return True
+        return False
+
     def can_go_on(self, directory: str) -> bool:
         """Whether it can mean something in *directory*."""
         return bool(self._positions_after(place_of(directory))[-1])
@@ -76,6 +91,14 @@ class PathPattern:
             if self.segments[position] == ANY_FOLDERS:
                 yield position
             elif is_name_like(self.segments[position], name):
+                yield position + 1
+
+    def _positions_after_wildcard(self, positions: Iterable[int], segment: str) -> Iterable[int]:
+        """Where segments stand that mean every name that *segment* can mean."""
+        for position in positions:
+            if position < len(self.segments) and self.segments[position] == ANY_FOLDERS:
+                yield position
+            elif position < len(self.segments) and self.segments[position] in ("*", segment):
                 yield position + 1
 
     def _skip_any_folders(self, positions: Iterable[int]) -> frozenset[int]:
@@ -185,6 +208,14 @@ def parse_scope(write: Iterable[str] = (), read: Iterable[str] = (), deny: Itera
     if len(patterns) > MAX_PATTERNS or sum(len(pattern.text) for pattern in patterns) > MAX_SCOPE_CHARACTERS:
         raise UserError(f"A scope has at most {MAX_PATTERNS} patterns with {MAX_SCOPE_CHARACTERS} characters in all.")
     return scope
+
+
+def check_reachable(scope: Scope) -> None:
+    """Raises UserError for a pattern that permits nothing: a denial covers all that it means."""
+    for pattern in (*scope.write, *scope.read):
+        if (denial := next((each for each in scope.deny if each.covers_all_of(pattern)), None)) is not None:
+            reason = f"{str(denial)!r} denies all of it, and a denial wins"
+            raise UserError(f"The pattern {str(pattern)!r} would permit nothing: {reason}.")
 
 
 def scope_of_claims(claims: Mapping[str, Sequence[str]]) -> Scope:

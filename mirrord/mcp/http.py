@@ -1,7 +1,6 @@
 """The server over HTTP: a token per request, which its streams end with; Host, Origin and sizes checked."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 import anyio
@@ -21,16 +20,11 @@ from mirrord.config import Config
 from mirrord.errors import Refused, Unavailable, UserError
 from mirrord.mcp.admission import Tenant, find_tenant
 from mirrord.mcp.callers import Caller, Callers, create_caller
+from mirrord.mcp.host_check import App, HostCheck, Message, Receive, Scope, Send
 from mirrord.mcp.oauth.external_issuer import ExternalIssuer, create_issuer, create_metadata
 from mirrord.mcp.oauth.oauth_routes import create_provider, create_routes
 from mirrord.mcp.oauth.provider import Provider
 from mirrord.mcp.server import assemble_server
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_REQUEST_BYTES = 4 << 20
 CHECK_SECONDS = 1.0  # between two checks of the token of an open stream
@@ -219,7 +213,7 @@ def create_app(
         app.router.routes[:0] = create_routes(provider)
     elif provider is not None:
         app.router.routes[:0] = create_metadata(provider)
-    return Streams(app, verifier.is_valid)
+    return Streams(app if security is None else HostCheck(app, security), verifier.is_valid)
 
 
 def security_settings(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:

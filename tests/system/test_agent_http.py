@@ -151,6 +151,20 @@ async def test_what_was_shown_is_remembered_for_the_token_and_for_no_other(confi
             await agent.call("write_page", content="# One\n", **written)
 
 
+async def test_who_begins_a_change_set_is_told_when_other_programs_share_it(config: Config, tenant: Tenant) -> None:
+    shared = replace(config, agents=Agents(tools=("pages", "changes")))
+    bearer = token(config, tenant)
+    async with served(shared, tenant) as url:
+        async with connected(url, bearer, "2026-07-28") as agent, connected(url, bearer, "2026-07-28") as other:
+            answer_of_begin = await agent.call("begin_changes", title="Shared")
+            await agent.call("create_page", title="Draft", content="text\n")
+            assert "Draft.md" in str(await other.call("get_tree"))
+            await agent.call("discard_changes")
+        async with connected(url, bearer, "legacy") as alone:
+            assert "note" not in await alone.call("begin_changes", title="Alone")
+    assert "all programs with this token" in answer_of_begin["note"]
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_a_person_approves_a_deletion_in_the_client(config: Config, tenant: Tenant, mode: str) -> None:
     questions: list[str] = []

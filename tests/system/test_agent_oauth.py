@@ -76,6 +76,33 @@ def person(server: OAuthServer) -> Iterator[Person]:
         yield signed_in
 
 
+ENDPOINTS = (
+    ("GET", "/.well-known/oauth-authorization-server"),
+    ("GET", "/.well-known/oauth-protected-resource/mcp"),
+    ("GET", "/authorize"),
+    ("POST", "/authorize"),
+    ("POST", "/register"),
+    ("POST", "/token"),
+    ("POST", "/revoke"),
+    ("GET", "/consent"),
+    ("POST", "/consent"),
+)
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+def test_a_foreign_page_in_a_browser_reaches_no_endpoint(
+    server: OAuthServer, http: httpx2.Client, method: str, path: str
+) -> None:
+    """A page of another site whose name leads to this server (DNS rebinding) has that name as Host and Origin."""
+    url, own_host = f"{server.url}{path}", urlsplit(server.url).netloc
+    assert http.request(method, url, headers={"host": "evil.example"}).status_code == 421
+    assert http.request(method, url, headers={"host": "localhost.evil.example:80"}).status_code == 421
+    assert http.request(method, url, headers={"origin": "http://evil.example"}).status_code == 403
+    for headers in ({}, {"origin": server.url, "host": own_host}):
+        answer = http.request(method, url, headers=headers)
+        assert answer.text not in ("Invalid Host header", "Invalid Origin header")
+
+
 def status_with(url: str, token: str) -> int:
     headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {token}"}
     with plain_client() as client:

@@ -397,6 +397,21 @@ def _without_links(texts: Mapping[str, str]) -> dict[str, str]:
     return {path: re.sub(r"\[\[.*?\]\]|\(.*?\)", "", text) for path, text in texts.items()}
 
 
+@pytest.mark.parametrize("has_read", [False, True])
+async def test_a_page_that_may_only_be_read_is_out_of_scope_before_it_has_to_be_read(
+    worlds: ScopedWorlds, has_read: bool
+) -> None:
+    async with in_memory(worlds.full, sets=SETS, paths=SCOPE) as agent:
+        if has_read:
+            await agent.call("read_page", path="Projects/Alpha.md")
+        for arguments in ({}, {"expectedDigest": "0" * 64}):
+            refused = await agent.refused("write_page", path="Projects/Alpha.md", content="# Mine\n", **arguments)
+            hidden = await agent.refused("write_page", path="Projects/Private.md", content="# Mine\n", **arguments)
+            free = await agent.refused("write_page", path="Projects/None.md", content="# Mine\n", **arguments)
+            assert refused["code"] == "OUT_OF_SCOPE"
+            assert str(hidden).replace("Private.md", "None.md") == str(free)
+
+
 async def test_a_page_comes_back_from_the_trash_only_where_its_place_is_seen(worlds: ScopedWorlds) -> None:
     async with in_memory(worlds.full, sets=SETS) as agent:
         hidden = await agent.call("delete_page", path="Inbox/Secret/Key.md")
@@ -513,6 +528,7 @@ async def test_a_page_without_an_id_gets_no_other_one_through_a_scope(worlds: Sc
         (["--read", ""], "it is empty"),
         (["--write", "Inbox", "--scope", "read"], "lets it write nothing"),
         (["--read", "Private", "--review"], "lets it write nothing"),
+        (["--write", "Private/Plans/**", "--deny", "Private"], "would permit nothing"),
     ],
 )
 def test_a_token_is_not_made_of_patterns_that_are_none(tmp_path: Path, options: list[str], reason: str) -> None:

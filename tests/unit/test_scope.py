@@ -13,6 +13,7 @@ from mirrord.domain.scope import (
     UNLIMITED,
     PathPattern,
     Scope,
+    check_reachable,
     is_name_like,
     parse_pattern,
     parse_scope,
@@ -106,6 +107,33 @@ def test_a_denial_means_all_spellings_and_all_below(pattern: str, path: str) -> 
     assert not scope.can_read(path)
     assert not scope.can_write(path)
     assert scope.can_write("Public.md")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "denial"),
+    [
+        ("Private/**", "Private"),
+        ("Private/**", "**"),
+        ("Private/Plans/*.md", "private/**"),
+        ("Private/Plans", "Priv*"),
+        ("a/*/c", "a/*"),
+        ("a/**", "a"),
+        ("**/a", "**/*"),
+        ("Inbox", "INBOX.md"),
+    ],
+)
+def test_a_pattern_that_a_denial_takes_back_wholly_is_refused(pattern: str, denial: str) -> None:
+    for scope in (scope_with(write=pattern, deny=denial), scope_with(read=f"Other {pattern}", deny=f"None {denial}")):
+        with pytest.raises(UserError, match="would permit nothing"):
+            check_reachable(scope)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "denial"),
+    [("Private/**", "Private/*"), ("**", "Private"), ("a*", "ab"), ("**/a", "b/a"), ("a", "a/b"), ("?", "a")],
+)
+def test_a_pattern_that_permits_a_part_is_none_to_refuse(pattern: str, denial: str) -> None:
+    check_reachable(scope_with(write=pattern, deny=denial))
 
 
 def test_without_permissions_all_that_is_not_denied_is_permitted() -> None:
@@ -219,6 +247,13 @@ def test_another_denial_reveals_nothing(scope: Scope, pattern: PathPattern, path
     assert scope.can_read(path) or not denied.can_read(path)
     assert scope.can_write(path) or not denied.can_write(path)
     assert scope.may_contain(path) or not denied.may_contain(path)
+
+
+@given(texts.map(parse_pattern), texts.map(parse_pattern), paths)
+def test_what_a_pattern_covers_all_of_is_covered_place_by_place(
+    denial: PathPattern, pattern: PathPattern, path: str
+) -> None:
+    assert not denial.covers_all_of(pattern) or not pattern.permits(path) or denial.covers(path)
 
 
 @given(scopes, paths)

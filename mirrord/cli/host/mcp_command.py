@@ -8,7 +8,7 @@ import click
 
 from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE, as_options
 from mirrord.config import Config, Flags, file_of, load
-from mirrord.domain.scope import Scope, parse_scope
+from mirrord.domain.scope import Scope, check_reachable, parse_scope
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.telemetry import process_reports
 
@@ -117,6 +117,7 @@ def _print_settings(config: Config, options: _McpOptions, flags: Flags) -> None:
 def _paths_of(options: _McpOptions) -> Scope:
     """What a server without a token shows. Raises UserError for patterns over HTTP, where tokens have them."""
     paths = parse_scope(options.write, options.read, options.deny)
+    check_reachable(paths)
     if options.address is not None and not paths.is_unlimited:
         raise UserError("Over HTTP the patterns are in the tokens: `mirrord tenant token` takes --write and so on.")
     return paths

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,10 +14,12 @@ from mirrord.auth.signed_tokens import Keyring
 from mirrord.auth.token_list import ListedToken, TokenDesk, TokenOrder, note_end
 from mirrord.cli.options import as_options, find_tenant, run, with_config_options
 from mirrord.cli.output import current_person
+from mirrord.cli.person_session import open_session
 from mirrord.config import Config
 from mirrord.domain.entry import TenantId
-from mirrord.domain.scope import parse_scope
-from mirrord.errors import UserError
+from mirrord.domain.scope import Scope, check_reachable, parse_scope
+from mirrord.errors import MirrordError, UserError
+from mirrord.mirror.read.pattern_matches import find_unmatched
 
 _SPAN_PATTERN = re.compile("([1-9][0-9]{0,4})([dh])")
 _ID_PATTERN = re.compile("[0-9a-f]{16}")
@@ -59,6 +62,7 @@ def token(config: Config, options: _TokenOptions) -> None:
     tenant, tenant_id = run(_find_tenant(config, name))
     desk = TokenDesk(config.data, config.mirror, tenant, tenant_id, config.signing)
     text, listed = desk.make(TokenOrder(actor, rights, current_person().name, until))
+    _warn_of_unmatched(config, tenant, rights.paths)
     validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
     click.echo(
         f"Token {listed.id} of {tenant}, scope {_name_scope(rights)}, {validity}. "
@@ -72,10 +76,20 @@ def _rights_of(options: _TokenOptions) -> Rights:
     if options.write and options.scope != "write":
         raise UserError("--write names where an agent writes, and --scope read lets it write nothing.")
     paths = parse_scope(options.write, options.read, options.deny)
+    check_reachable(paths)
     may_write = options.scope == "write" and not paths.is_read_only
     if options.is_reviewed and not may_write:
         raise UserError("--review is about what an agent writes, and this token lets it write nothing.")
     return Rights(may_write, options.is_reviewed, paths)
+
+
+def _warn_of_unmatched(config: Config, tenant: str, paths: Scope) -> None:
+    """Say which patterns mean nothing that is there now, as misspelt ones do; silent where the tree is elsewhere."""
+    if paths.is_unlimited:
+        return
+    with suppress(MirrordError, OSError), open_session(config, tenant) as session:
+        for pattern in find_unmatched(session.tree, (*paths.write, *paths.read, *paths.deny)):
+            click.echo(f"Nothing in the tree matches {str(pattern)!r} now.", err=True)
 
 
 def _name_scope(rights: Rights) -> str:

@@ -31,7 +31,8 @@ class ConnectionChanges:
     """
     The change set of a connection, which begins with its first change.
 
-    idle_seconds: without changes, after which the next change begins another one; None: never.
+    idle_seconds: without changes, after which the next change begins another one; None: never. Only a token without
+    sessions has such a time, because its programs are one connection.
     draft: what the connection works in instead of the tree, if a change set is open. draft_id: of the last one.
     owner: a mark of whom drafts of the connection belong to, besides the actor.
     """
@@ -44,6 +45,11 @@ class ConnectionChanges:
         self._idle_seconds = idle_seconds
         self._change_set: UUID | None = None
         self._changed_at = 0.0  # by the monotonic clock
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several programs may be at work here: all with the same token, over HTTP without sessions."""
+        return self._idle_seconds is not None
 
     @property
     def change_set(self) -> UUID | None:

@@ -19,6 +19,7 @@ from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 from mirrord.mirror.read.agreed_state import moved_entries
 from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.scoped_tree import check_writable
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write import replace, written_copies
 from mirrord.mirror.write.journal import Journal
@@ -146,8 +147,11 @@ def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
     """
     Raises Failed, CONFLICT, unless *page* has the digest *expected*, or without one the digest last seen here.
 
-    Also raises Failed, READ_ONLY, for the page of an app that is only read.
+    Before that it raises Failed, OUT_OF_SCOPE, for a page that may only be read, and READ_ONLY for the page of an app
+    that is only read.
     """
+    with translating_errors():
+        check_writable(session.tree, page.path)
     refuse_bound(page)
     last_digest = _to_digest(expected) if expected is not None else session.last_digests.get(page.path)
     if last_digest is not None and last_digest != page.digest:

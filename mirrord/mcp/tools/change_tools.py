@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _MAX_OTHERS = 20  # change sets of the caller beside the open one
 _CUT_NOTE = "The diff is cut: call review_changes with path for one page."
 _SINGLE_CUT_NOTE = "The diff is cut: read_page shows the page as the change set has it."
+_SHARED_NOTE = (
+    "Over HTTP without sessions all programs with this token are one connection: they all work in this draft until it "
+    "is applied or discarded. A program that must not needs a token of its own."
+)
 _CLASH_NOTE = (
     "A page with a clash keeps all of it from being applied: discard_changes with its path shows it as the "
     "tree has it, to be read and changed again."
@@ -86,7 +90,9 @@ def _connection() -> ConnectionChanges:
 def _begin(session: Session, arguments: Begin) -> Wire:
     from mirrord.commands.changes.change_commands import begin_changes
 
-    return _summary(begin_changes(session, _connection(), arguments.title, arguments.change_set))
+    connection = _connection()
+    summary = _summary(begin_changes(session, connection, arguments.title, arguments.change_set))
+    return summary | ({"note": _SHARED_NOTE} if connection.is_shared else {})
 
 
 def _review(session: Session, arguments: Review) -> Wire:
