@@ -78,9 +78,9 @@ for further_command in (*REVIEW_COMMANDS, drafts_command):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(config: Config, tenant: str | None, change_set: str, page: str | None, as_json: bool) -> int:
     """Show what the change set ID changes, with a diff of each page. The beginning of an id is enough."""
-    review = find_waiting(config, tenant, change_set)
-    if review is not None:
-        return print_review(review, page, as_json=as_json)
+    look = find_waiting(config, tenant, change_set)
+    if look is not None:
+        return print_review(look, page, as_json=as_json)
     if page is not None:
         raise UserError(f"No change set {change_set!r} waits for a review; --page shows a page of those.")
     try:

@@ -1,27 +1,31 @@
 """`mirrord changes show|accept|reject|edit`: a person reviews what an agent wants to change."""
 
 import json
+import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from mirrord.cli.options import EXIT_DIFFERENT, as_options, tenant_option, with_config_options
-from mirrord.cli.output import echo_difference, format_actor, format_time, strip_controls
-from mirrord.cli.tenant_database import run_in_transaction
+from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE, as_options, tenant_option, with_config_options
+from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db import review_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.db.database import Connection
 from mirrord.db.review_rows import StoredReview
 from mirrord.domain.entry import TenantId
-from mirrord.domain.review import ChangePreview
-from mirrord.errors import UserError
+from mirrord.domain.review import ChangePreview, clashes_of
+from mirrord.errors import Refused, Stale, UserError
 from mirrord.operations import review_choices
+from mirrord.operations.review_choices import Clashing
+from mirrord.operations.review_decisions import Acceptance, Look, Reviewer, no_review
+
+T = TypeVar("T")
 
 _CHANNEL = "cli"
 _ID_LENGTH = 18  # characters of an id, as in the list of change sets
@@ -58,32 +62,40 @@ def waiting_facts(stored: StoredRequest) -> dict[str, Any]:
     }
 
 
-def find_waiting(config: Config, tenant: str | None, change_set: str) -> StoredReview | None:
-    """The review of the change set whose id begins so; None: it does not wait for a person."""
-    return run_in_transaction(config, tenant, partial(review_rows.find_review, beginning=change_set))
+def find_waiting(config: Config, tenant: str | None, change_set: str) -> Look | None:
+    """The change set whose id begins so, as it would be applied now; None: it does not wait for a person."""
+    return _run_reviewer(config, tenant, lambda reviewer: reviewer.look(change_set))
 
 
-def print_review(review: StoredReview, page: str | None, *, as_json: bool) -> int:
+def print_review(look: Look, page: str | None, *, as_json: bool) -> int:
     """Print what a change set would change, page by page. page: of one page only."""
+    review = look.review
     if page is not None:
         review_choices.check_paths(review, [page])
     changes = [review.shown_change(change) for change in review.changes if page in (None, change.path)]
     if as_json:
         facts = [change.facts() | {"blocks": _block_facts(change)} for change in changes]
-        choice = review.choice.facts()
-        click.echo(
-            json.dumps(
-                waiting_facts(review.request) | {"shown": review.shown, "changes": facts, "choice": choice}, indent=2
-            )
-        )
+        state = {"shown": review.shown, "is_current": look.is_fresh, "changes": facts, "choice": review.choice.facts()}
+        click.echo(json.dumps(waiting_facts(review.request) | state, indent=2))
         return EXIT_DIFFERENT
     click.echo(format_waiting(review.request))
+    if not look.is_fresh:
+        click.echo("No daemon has compared it with the files now; it is shown as it was before.", err=True)
     for change in changes:
         _print_change(review, change)
     identifier = review.change_set[:_ID_LENGTH]
+    for path in clashes_of(changes, review.choice):
+        click.echo(f"\n{_help_with(identifier, strip_controls(path))}")
     click.echo(f"\nmirrord changes accept {identifier} --shown {review.shown}   # or with --page PATH, --block PATH:N")
     click.echo(f"mirrord changes reject {identifier} --comment …")
     return EXIT_DIFFERENT
+
+
+def _help_with(identifier: str, path: str) -> str:
+    return (
+        f'mirrord changes edit {identifier} "{path}"   # write what it should be, or leave it out:\n'
+        f'mirrord changes reject {identifier} --page "{path}"'
+    )
 
 
 def _block_facts(change: ChangePreview) -> list[dict[str, Any]]:
@@ -93,9 +105,11 @@ def _block_facts(change: ChangePreview) -> list[dict[str, Any]]:
 def _print_change(review: StoredReview, change: ChangePreview) -> None:
     notes = [f"from {change.source}"] if change.source not in (None, change.path) else []
     notes += ["others changed it too"] if change.is_merged else []
-    notes += ["with your text"] if change.path in review.choice.texts else []
+    notes += ["with your text"] if review.choice.text_of(change.path) is not None else []
     notes += ["rejected"] if change.path in review.choice.rejected else []
     click.echo(strip_controls(f"\n{change.kind} {change.path}" + (f"  ({', '.join(notes)})" if notes else "")))
+    if (reason := clashes_of([change], review.choice).get(change.path)) is not None:
+        click.secho(f"  clashes: it {strip_controls(reason)}", bold=True)
     if change.new is None and change.old is not None and change.kind != "deleted":
         click.echo("  Its bytes change; there is no text to show.")
     for block in review_choices.blocks_of(change):
@@ -133,28 +147,32 @@ def accept(config: Config, options: _AcceptOptions) -> int:
     """
     Accept the change set ID, or the pages and blocks that are named.
 
-    The daemon applies that as a whole. What is not accepted goes back to the agent with the comment.
+    The daemon applies that as a whole, merged with what others changed meanwhile, before the command ends. What is not
+    accepted goes back to the agent with the comment. If a page clashes, nothing is applied and all of it still waits.
     """
-
-    async def work(connection: Connection, tenant: TenantId) -> tuple[StoredReview, bool]:
-        review = await _load(connection, tenant, options.change_set)
-        if options.shown_digest is not None and options.shown_digest != review.shown:
-            return review, False
-        choice = review_choices.choose_parts(review, options.pages, _parse_blocks(options.blocks))
-        review_choices.check_accepted(review, choice)
-        review = replace(review, choice=choice)
-        await review_rows.decide_review(
-            connection, tenant, review, accept=True, comment=options.message, channel=_CHANNEL
-        )
-        return review, True
-
-    review, is_decided = run_in_transaction(config, options.tenant, work)
-    if not is_decided:
-        click.echo("It changed since it was shown; nothing was accepted. This is what it is now:", err=True)
-        return print_review(review, None, as_json=False)
-    rejected = sorted({*review.choice.rejected, *review.choice.blocks})
-    note = f" {len(rejected)} go back to the agent, as a whole or in part." if rejected else ""
-    click.echo(f"Accepted; the daemon applies it within a second.{note}")
+    blocks = _parse_blocks(options.blocks)
+    acceptance = Acceptance(
+        options.change_set,
+        lambda review: review_choices.choose_parts(review, options.pages, blocks),
+        options.shown_digest,
+        options.message,
+        _CHANNEL,
+    )
+    try:
+        accepted = _run_reviewer(config, options.tenant, lambda reviewer: reviewer.accept(acceptance))
+    except Clashing as error:
+        calls = "\n".join(_help_with(options.change_set, strip_controls(path)) for path in error.clashes)
+        raise Refused(f"{error} It still waits:\n{calls}") from error
+    except Stale as error:
+        click.echo(f"{error} This is what it is now:", err=True)
+        look = find_waiting(config, options.tenant, options.change_set)
+        return print_review(look, None, as_json=False) if look is not None else EXIT_DIFFERENT
+    returned = {*accepted.review.choice.rejected, *accepted.review.choice.blocks}
+    note = f" {len(returned)} go back to the agent, as a whole or in part." if returned else ""
+    if not accepted.is_applied:
+        click.echo(f"Accepted, and not applied yet: the daemon does that when it runs.{note}", err=True)
+        return EXIT_UNAVAILABLE
+    click.echo(f"Accepted and applied.{note}")
     return 0
 
 
@@ -189,26 +207,52 @@ def reject(config: Config, tenant: str | None, change_set: str, pages: Sequence[
 @click.argument("change_set", metavar="ID")
 @click.argument("path", metavar="PATH")
 def edit(config: Config, tenant: str | None, change_set: str, path: str) -> int:
-    """Edit the text of a page in the change set ID with $EDITOR, before accepting it; then show it again."""
-    review = find_waiting(config, tenant, change_set)
-    if review is None:
-        raise _no_review(change_set)
-    review_choices.check_paths(review, [path])
-    change = next(review.shown_change(change) for change in review.changes if change.path == path)
+    """
+    Edit the text of a page in the change set ID with $EDITOR, before accepting it; then show it again.
+
+    The text is merged with what others change in the page until it is accepted.
+    """
+    look = find_waiting(config, tenant, change_set)
+    if look is None:
+        raise no_review(change_set)
+    shown_review = look.review
+    review_choices.check_paths(shown_review, [path])
+    change = next(shown_review.shown_change(change) for change in shown_review.changes if change.path == path)
+    review_choices.edit_page(shown_review, path, "")  # raises if it has no text
     text = click.edit(change.new, extension=".md")
     if text is None:
         click.echo("The text stays as it is.", err=True)
         return 0
 
-    async def work(connection: Connection, tenant_id: TenantId) -> StoredReview:
-        current_review = await _load(connection, tenant_id, change_set)
-        if current_review.shown != review.shown:
-            raise UserError("The change set changed meanwhile; edit it again.")
-        choice = review_choices.edit_page(current_review, path, text)
-        await review_rows.store_choice(connection, current_review.request.id, choice)
-        return replace(current_review, choice=choice)
+    async def work(connection: Connection, tenant_id: TenantId) -> None:
+        review = await _load(connection, tenant_id, change_set)
+        review_choices.check_paths(review, [path])
+        choice = review_choices.carry_text(shown_review, review, path, text)
+        await review_rows.store_choice(connection, review.request.id, choice)
 
-    return print_review(run_in_transaction(config, tenant, work), path, as_json=False)
+    try:
+        run_in_transaction(config, tenant, work)
+    except UserError as error:
+        raise UserError(f"{error} Your text is in {_keep_text(text)}.") from error
+    return _print_edited(config, tenant, shown_review, path)
+
+
+def _print_edited(config: Config, tenant: str | None, shown_review: StoredReview, path: str) -> int:
+    """Print a page with the text that was stored for it; what others changed in it meanwhile is merged now."""
+    look = find_waiting(config, tenant, shown_review.change_set)
+    if look is None:
+        raise no_review(shown_review.change_set)
+    print_review(look, path if any(change.path == path for change in look.review.changes) else None, as_json=False)
+    if path not in look.review.choice.unfitting:
+        return 0
+    click.echo("Your text is stored, but others changed the same lines; edit it again.", err=True)
+    return EXIT_DIFFERENT
+
+
+def _keep_text(text: str) -> str:
+    with tempfile.NamedTemporaryFile("w", suffix=".md", prefix="mirrord-", encoding="utf-8", delete=False) as file:
+        file.write(text)
+    return file.name
 
 
 REVIEW_COMMANDS: Sequence[click.Command] = (accept, reject, edit)
@@ -217,12 +261,14 @@ REVIEW_COMMANDS: Sequence[click.Command] = (accept, reject, edit)
 async def _load(connection: Connection, tenant: TenantId, change_set: str) -> StoredReview:
     review = await review_rows.find_review(connection, tenant, change_set)
     if review is None:
-        raise _no_review(change_set)
+        raise no_review(change_set)
     return review
 
 
-def _no_review(change_set: str) -> UserError:
-    return UserError(f"No change set {change_set!r} waits for a review. `mirrord changes` lists them.")
+def _run_reviewer(config: Config, tenant: str | None, work: Callable[[Reviewer], Awaitable[T]]) -> T:
+    return run_with_database(
+        config, tenant, lambda database, tenant_id: work(Reviewer(database, tenant_id, current_person()))
+    )
 
 
 def _parse_blocks(blocks: Sequence[str]) -> dict[str, set[int]]:

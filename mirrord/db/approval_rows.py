@@ -33,7 +33,8 @@ class StoredRequest:
 
     digest: of the request in its file at intake. preview: summary, lines, facts. decision: by, reason, channel.
     is_claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. is_outcome_written: its file contains
-    the outcome. paths: the patterns of the requester's scope.
+    the outcome. paths: the patterns of the requester's scope. look_asked_at: when a person asked what a change set
+    would do now; None: no look is due.
     """
 
     tenant: TenantId
@@ -56,6 +57,7 @@ class StoredRequest:
     outcome: dict[str, Any] | None
     is_outcome_written: bool
     paths: dict[str, list[str]]
+    look_asked_at: datetime | None
 
     @property
     def state(self) -> RequestState:
@@ -97,7 +99,8 @@ class Notice:
 
 _COLUMNS = (
     "tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, actor, preview, level, state, "
-    "decision, requested_at, expires_at, decided_at, claimed_at IS NOT NULL, outcome, told_at IS NOT NULL, paths"
+    "decision, requested_at, expires_at, decided_at, claimed_at IS NOT NULL, outcome, told_at IS NOT NULL, paths, "
+    "CASE WHEN look_asked_at > coalesce(looked_at, '-infinity') THEN look_asked_at END"
 )
 
 
@@ -133,8 +136,13 @@ async def add_request(
 
 
 def _review_of(preview: Preview) -> Jsonb | None:
-    changes = [change.facts() for change in preview.changes]
-    return Jsonb(to_storable({"changes": changes})) if changes else None
+    return Jsonb({"changes": storable_changes(preview)}) if preview.changes else None
+
+
+def storable_changes(preview: Preview) -> list[dict[str, Any]]:
+    """The changes of a preview as a row holds them."""
+    changes: list[dict[str, Any]] = to_storable({"changes": [change.facts() for change in preview.changes]})["changes"]
+    return changes
 
 
 async def load_requests(

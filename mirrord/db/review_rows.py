@@ -15,7 +15,7 @@ from mirrord.db.approval_rows import StoredRequest
 from mirrord.db.database import Connection
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId, digest_of
-from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of
+from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of, clashes_of
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
@@ -60,12 +60,13 @@ class StoredReview:
     @property
     def shown(self) -> str:
         """A digest of all that a person sees of it: a decision names it, and another one is not carried out."""
-        texts = json.dumps([self.request.digest.hex(), dict(self.choice.texts)], sort_keys=True)
+        person_texts = [dict(self.choice.texts), *filter(None, [dict(self.choice.unfitting)])]
+        texts = json.dumps([self.request.digest.hex(), *person_texts], sort_keys=True)
         return digest_of(texts.encode()).hex()[:16]
 
     def shown_change(self, change: ChangePreview) -> ChangePreview:
         """A change with the person's own text, if there is one."""
-        text = self.choice.texts.get(change.path)
+        text = self.choice.text_of(change.path)
         return change if text is None else replace(change, new=text)
 
 
@@ -90,7 +91,9 @@ async def find_obstacle(connection: Connection, tenant: TenantId, stored: Stored
         return Obstacle.OUTDATED
     review = await load_review(connection, tenant, stored)
     is_rejected = {change.path for change in review.changes} <= review.choice.rejected
-    return Obstacle.ALL_REJECTED if review.changes and is_rejected else None
+    if review.changes and is_rejected:
+        return Obstacle.ALL_REJECTED
+    return Obstacle.OUTDATED if clashes_of(review.changes, review.choice) else None
 
 
 async def load_review(connection: Connection, tenant: TenantId, stored: StoredRequest) -> StoredReview:
@@ -128,3 +131,35 @@ async def decide_review(
     await approval_rows.decide_request(
         connection, tenant, review.request.id, approve=accept, reason=comment, channel=channel
     )
+
+
+async def ask_look(connection: Connection, request: UUID) -> None:
+    """Ask the daemon what a change set that waits would do now."""
+    await connection.execute("SELECT mirrord.look_again(%s)", (request,))
+
+
+async def is_looked_at(connection: Connection, tenant: TenantId, request: UUID) -> bool:
+    """Whether the daemon has answered ask_look(), or the request waits no longer."""
+    query = (
+        "SELECT state <> 'pending' OR looked_at >= look_asked_at FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
+    )
+    row = await (await connection.execute(query, (tenant, request))).fetchone()
+    return row is None or bool(row[0])
+
+
+async def note_look(connection: Connection, stored: StoredRequest) -> None:
+    """Note that a change set would do now what is shown."""
+    await connection.execute(
+        "UPDATE mirrord.approval SET looked_at = %s WHERE tenant_id = %s AND id = %s",
+        (stored.look_asked_at, stored.tenant, stored.id),
+    )
+
+
+async def supersede_request(connection: Connection, tenant: TenantId, request: UUID, successor: UUID) -> bool:
+    """End a waiting request that *successor* follows. False: it was decided about meanwhile."""
+    cursor = await connection.execute(
+        "UPDATE mirrord.approval SET state = 'expired', outcome = %s "
+        "WHERE tenant_id = %s AND id = %s AND state = 'pending' RETURNING id",
+        (Jsonb({"renewed_by": str(successor)}), tenant, request),
+    )
+    return await cursor.fetchone() is not None

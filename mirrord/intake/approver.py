@@ -17,11 +17,11 @@ from mirrord.errors import Busy, Fenced, MirrordError
 from mirrord.intake.draft_expiry import SWEEP_SECONDS, find_pointless, remove_expired_drafts
 from mirrord.intake.request_execution import TenantContext, events_of_dead_run, execute_request, failure_facts
 from mirrord.intake.request_intake import RequestIntake
+from mirrord.intake.review_renewal import ReviewRenewal
 from mirrord.sync.timing import pause
 
 POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
-_SHOWN_AGAIN = ("STALE", "CONFLICT")  # codes of a change set whose files changed after it was shown
 _LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ class Approver:
     desk: TenantContext
     may_act: Callable[[], bool]
     intake: RequestIntake = field(init=False)
+    renewal: ReviewRenewal = field(init=False)
     long_work: Work | None = None
     _waiting: bool = field(init=False)  # whether any request is still open; assumed at first, if any can be
     _working: bool = False
@@ -46,6 +47,7 @@ class Approver:
 
     def __post_init__(self) -> None:
         self.intake = RequestIntake(self.desk)
+        self.renewal = ReviewRenewal(self.desk, self.intake.answer)
         self._waiting = not self.desk.sides.is_first
 
     @property
@@ -112,6 +114,8 @@ class Approver:
                 stored = await self._run_approved(stored)
             if stored.state is not RequestState.PENDING:
                 await self._deliver_answer(stored)
+            elif stored.look_asked_at is not None:
+                await self.renewal.look_again(stored)
         return bool(open_ones)
 
     async def _expire_pointless(self, open_ones: list[StoredRequest]) -> list[StoredRequest]:
@@ -135,19 +139,18 @@ class Approver:
                     raise Busy("The request is being run elsewhere.")
             outcome = await self._run_command(stored)
         state = RequestState.EXECUTED if "result" in outcome or outcome.get("begun") else RequestState.FAILED
+        # what was accepted is not what would happen now: the person sees that, and decides again
+        renewed = await self.renewal.prepare(stored) if state is RequestState.FAILED else None
+        if renewed is not None:
+            outcome = {**outcome, "renewed_by": str(renewed[0].id)}
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.store_outcome(connection, sides.tenant, stored.id, state, outcome)
+            if renewed is not None:
+                await self.renewal.follow(connection, stored, renewed)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
-        await self._renew_if_stale(stored, outcome)
+        if renewed is not None:
+            await self.renewal.write_file(renewed[0].id)
         return replace(stored, state_name=state, outcome=outcome)
-
-    async def _renew_if_stale(self, stored: StoredRequest, outcome: Mapping[str, Any]) -> None:
-        """Let a person see a change set again that is another one than was shown."""
-        if outcome.get("failure", {}).get("code") in _SHOWN_AGAIN and "change_set" in stored.arguments:
-            try:
-                await self.intake.renew(stored)
-            except Failed as failed:
-                log.info("review_ended", extra={"request": str(stored.id), "error": str(failed)})
 
     async def _acceptance_of(self, stored: StoredRequest) -> Mapping[str, Any]:
         """What a person accepted of a change set, as arguments; empty: all of a command."""

@@ -86,10 +86,17 @@ def preview_request(desk: TenantContext, request: Request) -> Preview:
 
 
 def renew_request(desk: TenantContext, request: Request) -> tuple[Request, Preview]:
-    """The same request on the files as they are now, and its preview. Raises Failed."""
+    """
+    The same request to apply a change set on the files as they are now, and its preview with what clashes.
+
+    Raises Failed if the change set has ended, or changes nothing any more.
+    """
+    from mirrord.commands.changes.change_previews import preview_review  # noqa: PLC0415  (as below)
+
     renewed = replace(request, id=new_id(), bases={}, requested_at=datetime.now(UTC))
     with _open_session(desk, renewed) as session:
-        preview = _run_patiently(renewed, lambda: _plan_preview(session, renewed))
+        change_set = str(renewed.arguments["change_set"])
+        preview = _run_patiently(renewed, lambda: preview_review(session, change_set))
     return replace(renewed, bases=preview.bases), preview
 
 
@@ -189,11 +196,6 @@ def _preview_command(session: "Session", request: Request) -> Preview:
         preview = plan.preview(session)
     _check_preview(session, request, preview)
     return preview
-
-
-def _plan_preview(session: "Session", request: Request) -> Preview:
-    with closing(_command_of(request).plan_call(session, request.arguments)) as plan:
-        return plan.preview(session)
 
 
 def _run_command(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mirrord.commands.core.failure import Failed
-from mirrord.db import approval_rows, review_rows
+from mirrord.db import approval_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import (
     APPROVALS_FOLDER,
@@ -20,11 +20,10 @@ from mirrord.domain.approval import (
     RequestState,
     input_facts,
 )
-from mirrord.domain.review import ReviewChoice
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.intake.marked_files import Marks, PathProblems
-from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request, renew_request
+from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import request_files
@@ -156,22 +155,6 @@ class RequestIntake:
             return
         await self._store(request, preview)
 
-    async def renew(self, earlier: StoredRequest) -> None:
-        """
-        Let a person review a change set again, whose files changed after it was shown; texts of the person's stay.
-
-        Raises Failed if it cannot be applied to them.
-        """
-        request, preview = await asyncio.to_thread(renew_request, self.desk, earlier.request)
-        await self._store(request, preview)
-        sides = self.desk.sides
-        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            review = await review_rows.load_review(connection, sides.tenant, earlier)
-            paths = {change.path for change in preview.changes}
-            texts = {path: text for path, text in review.choice.texts.items() if path in paths}
-            if texts:
-                await review_rows.store_choice(connection, request.id, ReviewChoice(texts=texts))
-
     async def _store(self, request: Request, preview: Preview) -> None:
         """Store a new request, and write the row into its file. A change set has the level of its highest step."""
         desk, sides = self.desk, self.desk.sides
@@ -217,8 +200,17 @@ def _answer_of(stored: StoredRequest) -> Answer:
         expires_at=stored.expires_at,
         preview=stored.preview,
         result=outcome.get("result"),
-        failure=outcome.get("failure") or _refusal_of(stored),
+        failure=_commented(outcome.get("failure"), stored) or _refusal_of(stored),
+        delivered_at=datetime.now(UTC) if "renewed_by" in outcome else None,  # another request tells what becomes of it
     )
+
+
+def _commented(failure: Mapping[str, Any] | None, stored: StoredRequest) -> Mapping[str, Any] | None:
+    """The failure of an accepted change set, with the person's comment, which its agent reads there only."""
+    reason = (stored.decision or {}).get("reason")
+    if failure is None or not reason or "change_set" not in stored.arguments:
+        return failure
+    return {**failure, "sentence": f"{failure['sentence']} The person's comment: {reason}"}
 
 
 def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:

@@ -1,12 +1,25 @@
 """What a person chooses of a change set: from names of pages and blocks to a choice."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mirrord.db.review_rows import StoredReview
-from mirrord.domain.review import ChangePreview, ReviewChoice
-from mirrord.errors import UserError
+from mirrord.domain.review import ChangePreview, ReviewChoice, clashes_of
+from mirrord.errors import Refused, Stale, UserError
+from mirrord.merge.carried_choice import carry_choice
 from mirrord.merge.changed_blocks import ChangedBlock, changed_blocks
+
+_MAX_NAMED = 10  # pages in an error
+
+
+class Clashing(Refused):
+    """Pages of the accepted part cannot be applied. clashes: why, by path."""
+
+    def __init__(self, clashes: Mapping[str, str]) -> None:
+        pages = [f"{path} {reason}" for path, reason in sorted(clashes.items())]
+        overflow = f"; and {len(pages) - _MAX_NAMED} more" if len(pages) > _MAX_NAMED else ""
+        super().__init__(f"Nothing was accepted: {'; '.join(pages[:_MAX_NAMED])}{overflow}.")
+        self.clashes = clashes
 
 
 def blocks_of(change: ChangePreview) -> list[ChangedBlock]:
@@ -26,34 +39,55 @@ def choose_parts(review: StoredReview, pages: Collection[str], blocks: Mapping[s
     changes = {change.path: change for change in review.changes}
     for path, numbers in blocks.items():
         count = len(blocks_of(review.shown_change(changes[path])))
-        if path in review.choice.texts or not numbers or not all(0 < number <= count for number in numbers):
+        if not numbers or not all(0 < number <= count for number in numbers):
             raise UserError(f"{path} has no such blocks to choose from; it has {count}.")
     chosen = {*pages, *blocks}
     return replace(
         review.choice,
         rejected=frozenset(changes.keys() - chosen),
         blocks={path: frozenset(numbers) for path, numbers in blocks.items()},
-        texts={path: text for path, text in review.choice.texts.items() if path in chosen},
+        texts=_only(review.choice.texts, chosen),
+        unfitting=_only(review.choice.unfitting, chosen),
     )
 
 
 def reject_pages(review: StoredReview, pages: Collection[str]) -> ReviewChoice:
     """The choice without these pages. Raises UserError as above."""
     check_paths(review, pages)
-    texts = {path: text for path, text in review.choice.texts.items() if path not in pages}
-    return replace(review.choice, rejected=review.choice.rejected | {*pages}, texts=texts)
+    remaining = {change.path for change in review.changes} - {*pages}
+    texts, unfitting = _only(review.choice.texts, remaining), _only(review.choice.unfitting, remaining)
+    return replace(review.choice, rejected=review.choice.rejected | {*pages}, texts=texts, unfitting=unfitting)
 
 
 def edit_page(review: StoredReview, path: str, text: str) -> ReviewChoice:
     """The choice with a text of the person's for a page. Raises UserError if it has none."""
     check_paths(review, [path])
     change = next(change for change in review.changes if change.path == path)
-    if change.new is None:
-        raise UserError(f"{path} has no text that could be edited.")
-    texts = {other: other_text for other, other_text in review.choice.texts.items() if other != path}
-    if text != change.new:
+    if change.new is None or (change.clash is not None and not change.is_mendable):
+        reason = f": it {change.clash}" if change.clash is not None else ""
+        raise UserError(f"{path} has no text that could be edited{reason}.")
+    others = {change.path for change in review.changes} - {path}
+    texts, unfitting = _only(review.choice.texts, others), _only(review.choice.unfitting, others)
+    if text != change.new or change.clash is not None:
         texts[path] = text
-    return replace(review.choice, rejected=review.choice.rejected - {path}, texts=texts)
+    return replace(review.choice, rejected=review.choice.rejected - {path}, texts=texts, unfitting=unfitting)
+
+
+def carry_text(earlier: StoredReview, review: StoredReview, path: str, text: str) -> ReviewChoice:
+    """
+    The choice in *review* with a text that was written while the change set was as *earlier*.
+
+    It is merged with what others changed in the page meanwhile, and does not fit if they changed the same lines.
+    """
+    carried = carry_choice(edit_page(earlier, path, text), earlier.changes, review.changes)
+    others = {change.path for change in review.changes} - {path}
+    texts, unfitting = _only(review.choice.texts, others), _only(review.choice.unfitting, others)
+    return replace(
+        review.choice,
+        rejected=review.choice.rejected - {path},
+        texts=texts | _only(carried.texts, {path}),
+        unfitting=unfitting | _only(carried.unfitting, {path}),
+    )
 
 
 def check_paths(review: StoredReview, paths: Collection[str]) -> None:
@@ -63,7 +97,24 @@ def check_paths(review: StoredReview, paths: Collection[str]) -> None:
 
 
 def check_accepted(review: StoredReview, choice: ReviewChoice) -> None:
-    """Raises UserError if nothing is left to accept."""
+    """Raises UserError if nothing is left to accept, Clashing if a page of it cannot be applied."""
     paths: Sequence[str] = [change.path for change in review.changes]
     if paths and not {*paths} - choice.rejected:
         raise UserError("Every page of it is rejected; reject the change set instead.")
+    if clashes := clashes_of(review.changes, choice):
+        raise Clashing(clashes)
+
+
+def check_same_blocks(earlier: StoredReview, review: StoredReview, paths: Iterable[str]) -> None:
+    """Raises Stale if the blocks of these pages are others than they were when the change set was as *earlier*."""
+    for path in paths:
+        before, now = (
+            [blocks_of(each.shown_change(change)) for change in each.changes if change.path == path]
+            for each in (earlier, review)
+        )
+        if before != now:
+            raise Stale(f"{path} changed since it was shown, and its blocks are others now; nothing was accepted.")
+
+
+def _only(texts: Mapping[str, str], paths: Collection[str]) -> dict[str, str]:
+    return {path: text for path, text in texts.items() if path in paths}

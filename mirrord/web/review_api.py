@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,11 +19,12 @@ from mirrord.db.database import Connection
 from mirrord.db.review_rows import StoredReview
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, Kind, TenantId
-from mirrord.domain.review import ChangePreview, choice_of
-from mirrord.errors import Refused, UserError
+from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of, clashes_of
+from mirrord.errors import Refused, Stale
 from mirrord.markdown.read.reader import read_document
 from mirrord.operations import change_diffs, review_choices
 from mirrord.operations.change_diffs import ChangedEntry
+from mirrord.operations.review_decisions import Acceptance, Reviewer
 from mirrord.operations.undo import UndoRequest, preview_undo
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import (
@@ -43,6 +45,7 @@ _MAX_COMMENT_CHARACTERS = 1_000
 _MAX_SHOWN = 100  # entries of a change set
 _MAX_COMPARED_CHARACTERS = 400_000  # of all texts of a change set, before and after: sync runs in the same process
 _MAX_RENDERED_CHARACTERS = 200_000  # of a text that is also shown as a document
+_ENDED = "This change set does not wait for a review, or not any more."
 _CHANGED = "This change set is another one now. Look at it again; nothing was decided."
 
 
@@ -55,12 +58,14 @@ async def list_reviews(request: Request) -> Response:
 
 
 async def show_review(request: Request) -> Response:
-    """GET api/reviews/{change_set}: the pages that it changes, without their texts."""
+    """GET api/reviews/{change_set}: the pages that it would change now, without their texts."""
     visit = await visit_of(request)
-    async with visit.read_transaction() as connection:
-        review = await _load_review(connection, visit)
+    look = await _reviewer_of(visit).look(_change_set_of(request))
+    if look is None:
+        raise HTTPException(404, _ENDED)
+    review = look.review
     changes = [_change_facts(review, change) for change in review.changes]
-    facts = {"shown": review.shown, "changes": changes, "may_decide": _may_decide(visit)}
+    facts = {"shown": review.shown, "is_current": look.is_fresh, "changes": changes, "may_decide": _may_decide(visit)}
     return json_response(_waiting_facts(review.request) | facts)
 
 
@@ -91,19 +96,33 @@ async def choose_page(request: Request) -> Response:
 
 
 async def decide_review(request: Request) -> Response:
-    """POST api/reviews/{change_set}: `shown`, `accept`, `rejected`, `blocks` by path, `comment`."""
+    """
+    POST api/reviews/{change_set}: `shown`, `accept`, `rejected`, `blocks` by path, `comment`.
+
+    Of an accepted part the answer says whether it `is_applied`.
+    """
     visit = require_operator(await visit_of(request))
     body = await read_json(request, shown=str, accept=bool, rejected=list, blocks=dict, comment=(str, type(None)))
     comment = (body["comment"] or "").strip()[:_MAX_COMMENT_CHARACTERS] or None
+    if body["accept"]:
+        return json_response({"is_applied": await _accept(visit, body, comment)})
     async with visit.write_transaction() as connection:
         review = await _load_shown(connection, visit, body["shown"])
-        if body["accept"]:
-            review = replace(review, choice=_choice_in(review, body))
-            review_choices.check_accepted(review, review.choice)
         await review_rows.decide_review(
-            connection, TenantId(visit.tenant), review, accept=body["accept"], comment=comment, channel=CHANNEL
+            connection, TenantId(visit.tenant), review, accept=False, comment=comment, channel=CHANNEL
         )
     return json_response({})
+
+
+async def _accept(visit: Visit, body: Mapping[str, Any], comment: str | None) -> bool:
+    choose = partial(_choice_in, body=body)
+    acceptance = Acceptance(_change_set_of(visit.request), choose, body["shown"], comment, CHANNEL)
+    try:
+        return (await _reviewer_of(visit).accept(acceptance)).is_applied
+    except Stale as error:
+        raise HTTPException(409, _CHANGED) from error
+    except Refused as error:
+        raise refusal(str(error)) from error
 
 
 async def list_changes(request: Request) -> Response:
@@ -160,11 +179,18 @@ def _may_decide(visit: Visit) -> bool:
     return visit.role.is_operator
 
 
+def _reviewer_of(visit: Visit) -> Reviewer:
+    return Reviewer(visit.app.database, TenantId(visit.tenant), Actor("human", visit.session.name))
+
+
+def _change_set_of(request: Request) -> str:
+    return str(entry_of(request.path_params["change_set"]))
+
+
 async def _load_review(connection: Connection, visit: Visit) -> StoredReview:
-    change_set = str(entry_of(visit.request.path_params["change_set"]))
-    review = await review_rows.find_review(connection, TenantId(visit.tenant), change_set)
+    review = await review_rows.find_review(connection, TenantId(visit.tenant), _change_set_of(visit.request))
     if review is None:
-        raise HTTPException(404, "This change set does not wait for a review, or not any more.")
+        raise HTTPException(404, _ENDED)
     return review
 
 
@@ -176,19 +202,19 @@ async def _load_shown(connection: Connection, visit: Visit, shown_digest: str) -
     return review
 
 
-def _choice_in(review: StoredReview, body: Mapping[str, Any]) -> Any:
+def _choice_in(review: StoredReview, body: Mapping[str, Any]) -> ReviewChoice:
     """The choice in a body, with the person's texts of the pages that are accepted."""
     try:
         choice = choice_of({"rejected": body["rejected"], "blocks": body["blocks"]})
     except ValueError as error:
         raise refusal(str(error)) from error
     review_choices.check_paths(review, [*choice.rejected, *choice.blocks])
-    accepted = [change.path for change in review.changes if change.path not in choice.rejected]
-    texts = {path: text for path, text in review.choice.texts.items() if path in accepted and path not in choice.blocks}
-    if chosen_twice := choice.blocks.keys() & review.choice.texts.keys():
-        raise UserError(f"{min(chosen_twice)} has a text of yours, which is accepted as a whole.")
     review_choices.choose_parts(review, [], choice.blocks)
-    return replace(choice, texts=texts)
+    texts, unfitting = (
+        {path: text for path, text in mapping.items() if path not in choice.rejected}
+        for mapping in (review.choice.texts, review.choice.unfitting)
+    )
+    return replace(choice, texts=texts, unfitting=unfitting)
 
 
 def _waiting_facts(stored: StoredRequest) -> dict[str, Any]:
@@ -205,7 +231,9 @@ def _waiting_facts(stored: StoredRequest) -> dict[str, Any]:
 
 
 def _change_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]:
-    marks = {"is_edited": change.path in review.choice.texts, "is_rejected": change.path in review.choice.rejected}
+    is_edited, clashes = review.choice.text_of(change.path) is not None, clashes_of([change], review.choice)
+    marks: dict[str, Any] = {"is_edited": is_edited, "is_rejected": change.path in review.choice.rejected}
+    marks |= {"clash": clashes.get(change.path), "can_edit": change.clash is None or change.is_mendable}
     facts = {"path": change.path, "kind": change.kind, "source": change.source, "is_merged": change.is_merged}
     return facts | marks
 

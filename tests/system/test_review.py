@@ -2,106 +2,36 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pytest
 
-from tests.support.clients import Agent, on_stdio, process
-from tests.support.commands import Near
-from tests.support.entries import value
+from tests.support.clients import Agent
 from tests.support.harness import Mirrord, eventually
-
-ALPHA = "# Alpha\n\nfirst\n\nsecond\n\nthird\n"
+from tests.support.reviews import (
+    ALPHA,
+    agent_of,
+    change,
+    changes,
+    make_folder,
+    reviewing_installation,
+    settled,
+    status_of,
+    text,
+    waiting,
+)
 
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Near(tmp_path_factory.mktemp("review") / "installation", dsn=module_dsn) as running:
-        running.root.mkdir(parents=True, exist_ok=True)
-        settings = (
-            '[mcp.trust]\nwrite = "review"\nrename_heading = "REQUIRE"\n[mcp.trust.folders]\n"Inbox/**" = "act"\n'
-        )
-        (running.directory / "mirrord.toml").write_text(settings, encoding="utf-8")
-        running.up()
+    with reviewing_installation(tmp_path_factory.mktemp("review") / "installation", module_dsn) as running:
         yield running
 
 
 @pytest.fixture
 def folder(mirrord: Mirrord, request: pytest.FixtureRequest) -> str:
-    """A folder of the test's own, with two pages."""
-    name = f"Case {crc32(request.node.name.encode()) % 100_000}"
-    (mirrord.root / name).mkdir()
-    for page in ("Alpha", "Beta", "Gone"):
-        (mirrord.root / name / f"{page}.md").write_text(ALPHA.replace("Alpha", page), encoding="utf-8")
-    mirrord.flush()
-    return name
-
-
-def agent_of(mirrord: Mirrord) -> AbstractAsyncContextManager[Agent]:
-    return on_stdio(
-        process(mirrord.mirror, {"MIRRORD_TOKEN": mirrord.create_token()}, "--tools", "pages,changes,restructure")
-    )
-
-
-def changes(mirrord: Mirrord, *arguments: str, code: int = 0) -> str:
-    ran = mirrord.run("changes", *arguments, "--tenant", mirrord.tenant)
-    assert ran.returncode == code, ran.stderr
-    return ran.stdout
-
-
-def waiting(mirrord: Mirrord, change_set: str) -> dict[str, Any]:
-    """The review of a change set, once the daemon has taken it in."""
-
-    def shown() -> dict[str, Any] | None:
-        ran = mirrord.run("changes", "show", change_set, "--json", "--tenant", mirrord.tenant)
-        facts: dict[str, Any] = json.loads(ran.stdout) if ran.stdout else {}
-        return facts if facts.get("state") == "in review" else None
-
-    submitted = "SELECT count(*) FROM approval WHERE arguments ->> 'change_set' = %s AND state = 'pending'"
-    eventually(
-        lambda: value(mirrord.app, submitted, change_set), "the request of the change set"
-    )  # a command costs more
-    review: dict[str, Any] = eventually(shown, "the change set in review")
-    return review
-
-
-async def change(agent: Agent, folder: str) -> str:
-    """Edit two places of a page, make one, move one and delete one; the id of the change set that waits."""
-    edits = [{"find": "first", "replace": "the first"}, {"find": "third", "replace": "the third"}]
-    noted = await agent.call("edit_page", path=f"{folder}/Alpha.md", edits=edits)
-    assert "apply_changes" in noted["review"]
-    await agent.call("create_page", title="New", parentPath=f"{folder}", content="text\n")
-    await agent.call("move_page", sourcePath=f"{folder}/Beta.md", destinationPath=f"{folder}/Moved.md")
-    await agent.call("delete_page", path=f"{folder}/Gone.md")
-    pending = await agent.call("apply_changes", message="For you")
-    assert (pending["state"], pending["status"]) == ("in review", "pending_approval")
-    assert pending["changeSet"] == noted["changeSet"]
-    return str(pending["changeSet"])
-
-
-async def status_of(agent: Agent, change_set: str) -> dict[str, Any]:
-    """How a change set stands for its agent."""
-    status = await agent.call("changes_status")
-    return next(facts for facts in status["others"] if facts["changeSet"] == change_set)
-
-
-async def settled(mirrord: Mirrord, agent: Agent, change_set: str, state: str) -> dict[str, Any]:
-    """How a change set stands for its agent once the daemon has written what became of it."""
-    query = (
-        "SELECT told_at FROM approval WHERE arguments ->> 'change_set' = %s ORDER BY requested_at DESC, id DESC LIMIT 1"
-    )
-    eventually(lambda: value(mirrord.app, query, change_set), "the outcome in the file of the request")
-    facts = await status_of(agent, change_set)
-    assert facts["state"] == state
-    return facts
-
-
-def text(mirrord: Mirrord, path: str) -> str | None:
-    file = Path(mirrord.root, path)
-    return file.read_text(encoding="utf-8") if file.exists() else None
+    """A folder of the test's own, with three pages."""
+    return make_folder(mirrord, request.node.name)
 
 
 async def test_changes_wait_until_a_person_accepts_all_of_them(mirrord: Mirrord, folder: str) -> None:
@@ -205,39 +135,11 @@ async def test_a_person_edits_a_page_before_accepting_it(
         editor.write_text('#!/bin/sh\nsed -i "s/the first/my first/" "$1"\n', encoding="utf-8")
         editor.chmod(0o700)
         monkeypatch.setenv("EDITOR", str(editor))
-        assert "+my first" in changes(mirrord, "edit", change_set, alpha, code=1)
+        assert "+my first" in changes(mirrord, "edit", change_set, alpha)
         digest = waiting(mirrord, change_set)["shown"]
         changes(mirrord, "accept", change_set, "--shown", digest)
         await settled(mirrord, agent, change_set, "applied")
         assert "my first" in (text(mirrord, alpha) or "")
-
-
-async def test_a_change_set_is_shown_again_if_its_pages_changed_since(mirrord: Mirrord, folder: str) -> None:
-    alpha = f"{folder}/Alpha.md"
-    async with agent_of(mirrord) as agent:
-        change_set = await change(agent, folder)
-        first = waiting(mirrord, change_set)
-        (mirrord.root / alpha).write_text(ALPHA.replace("second", "the person's"), encoding="utf-8")
-        changes(mirrord, "accept", change_set, "--shown", first["shown"])
-
-        def renewed() -> dict[str, Any] | None:
-            facts = waiting(mirrord, change_set)
-            return facts if facts["shown"] != first["shown"] else None
-
-        second = eventually(renewed, "the change set, shown again")
-        assert text(mirrord, alpha) == ALPHA.replace("second", "the person's")
-        assert next(facts for facts in second["changes"] if facts["path"] == alpha)["is_merged"]
-        assert (await status_of(agent, change_set))["state"] == "in review"
-        assert (
-            "changed since"
-            in mirrord.run(
-                "changes", "accept", change_set, "--shown", first["shown"], "--tenant", mirrord.tenant
-            ).stderr
-        )
-        changes(mirrord, "accept", change_set, "--shown", second["shown"])
-        await settled(mirrord, agent, change_set, "applied")
-        assert "the person's" in (text(mirrord, alpha) or "")
-        assert "the first" in (text(mirrord, alpha) or "")
 
 
 async def test_a_rejected_change_set_is_open_again_with_the_comment(mirrord: Mirrord, folder: str) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from mirrord.commands.changes.change_review import SettledChange, Settlement, decode_or_none, settle_changes
+from mirrord.commands.changes.change_previews import shown_texts
+from mirrord.commands.changes.change_review import SettledChange, Settlement, settle_changes
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.session import Session
-from mirrord.domain.entry import MAX_FILE_BYTES
-from mirrord.domain.review import MAX_SHOWN_CHARACTERS, ChangePreview, ReviewChoice
+from mirrord.domain.review import UNFITTING, ReviewChoice
 from mirrord.merge.changed_blocks import changed_blocks, select_blocks
 from mirrord.mirror.draft import draft_changes
-from mirrord.mirror.draft.draft_changes import ChangeSort, DraftDirectories
+from mirrord.mirror.draft.draft_changes import DraftDirectories
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.tree_layout import lineage, parent_of
 
@@ -43,12 +43,13 @@ def accept_part(session: Session, tree: DraftTree, choice: ReviewChoice) -> Acce
         sentence = f"The change set does not change {', '.join(sorted(unknown))}."
         raise Failed("NOT_CHANGED", "not_found", sentence, "Show the change set for the paths that it changes.")
     settlement = settle_changes(session, tree, without=choice.rejected)
+    _settle_texts(settlement, choice)
     chosen, full_texts = [], {}
     for settled in settlement.settled:
         path = settled.change.path
         if path in choice.texts:
             settled = replace(settled, data=choice.texts[path].encode())
-        elif path in choice.blocks:
+        if path in choice.blocks:
             old, new = _texts_of(session, tree, settled)
             text = _selected_text(path, old, new, choice.blocks[path])
             if text != new:
@@ -59,17 +60,19 @@ def accept_part(session: Session, tree: DraftTree, choice: ReviewChoice) -> Acce
     return AcceptedPart(replace(settlement, settled=chosen), tuple(rejected), full_texts)
 
 
-def previews_of(session: Session, tree: DraftTree, settled_changes: Sequence[SettledChange]) -> list[ChangePreview]:
-    """What a person sees of these changes; texts beyond the limit are left out."""
-    previews, characters = [], 0
-    for settled in settled_changes:
-        change = settled.change
-        old, new = _shown_texts(session, tree, settled)
-        characters += len(old or "") + len(new or "")
-        if characters > MAX_SHOWN_CHARACTERS:
-            old = new = None
-        previews.append(ChangePreview(change.path, change.sort, change.source, old, new, settled.is_merged))
-    return previews
+def _settle_texts(settlement: Settlement, choice: ReviewChoice) -> None:
+    """Let texts of the person's end the clashes of their pages. A page whose text does not fit clashes."""
+    for path in settlement.unmerged.keys() & choice.texts.keys():
+        settlement.settled.append(settlement.unmerged[path])
+        del settlement.clashes[path]
+    lost_texts = (
+        choice.texts.keys() - {settled.change.path for settled in settlement.settled} - settlement.clashes.keys()
+    )
+    settlement.clashes |= dict.fromkeys(
+        lost_texts, "is in the tree as the change set has it, but not as your text has it"
+    )
+    settlement.clashes |= dict.fromkeys(choice.unfitting.keys() - choice.texts.keys() - choice.rejected, UNFITTING)
+    settlement.settled.sort(key=lambda settled: settled.change.path)
 
 
 def directories_of_part(tree: DraftTree, part: AcceptedPart) -> DraftDirectories:
@@ -95,20 +98,8 @@ def _selected_text(path: str, old: str, new: str, numbers: frozenset[int]) -> st
 
 
 def _texts_of(session: Session, tree: DraftTree, settled: SettledChange) -> tuple[str, str]:
-    old, new = _shown_texts(session, tree, settled)
+    old, new = shown_texts(session, tree, settled)
     if new is None or (old is None and settled.current is not None):
         sentence = f"{settled.change.path} has no blocks to choose from."
         raise invalid_argument("NO_SUCH_BLOCK", sentence, "Accept or reject it as a whole.")
     return old or "", new
-
-
-def _shown_texts(session: Session, tree: DraftTree, settled: SettledChange) -> tuple[str | None, str | None]:
-    change = settled.change
-    if settled.current is None:
-        old = None
-    else:
-        assert change.source is not None
-        old = decode_or_none(session.tree.whole.snapshot(change.source, MAX_FILE_BYTES)[0])
-    if change.sort is ChangeSort.DELETED:
-        return old, None
-    return old, decode_or_none(settled.data) if settled.data is not None else old

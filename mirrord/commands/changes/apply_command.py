@@ -13,26 +13,25 @@ from mirrord.commands.changes.accepted_part import (
     AcceptedPart,
     accept_part,
     directories_of_part,
-    previews_of,
 )
 from mirrord.commands.changes.applied_events import lines_of_changes
-from mirrord.commands.changes.change_review import SettledChange, diff_of_change
+from mirrord.commands.changes.change_previews import nothing_changed, preview_changes
+from mirrord.commands.changes.change_review import SettledChange
 from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.commands.pages.sync_status import why_halted
-from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
+from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId
 from mirrord.domain.review import ReviewChoice, choice_of
-from mirrord.domain.trust import Trust
 from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import ChangeSort
 from mirrord.mirror.draft.draft_remainder import AppliedFile, write_remainder
 from mirrord.mirror.draft.draft_store import DraftFacts
-from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
+from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.write import change_plan, trash
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
@@ -91,31 +90,7 @@ class _Application(Plan[AppliedChanges]):
         self.resources.close()
 
     def preview(self, session: Session) -> Preview:
-        tree, shown_changes = _tree_of(self.draft), self._shown_changes(session)
-        lines = [line for settled in shown_changes for line in _preview_lines(tree, settled)]
-        if len(lines) > MAX_PREVIEW_LINES:
-            lines = [*lines[: MAX_PREVIEW_LINES - 1], f"… and {len(lines) - MAX_PREVIEW_LINES + 1} lines more"]
-        facts: dict[str, object] = {
-            "change_set": self.facts.id,
-            "title": self.facts.title,
-            "changed_pages_count": len(shown_changes),
-        }
-        if self.facts.level >= Trust.SUGGEST:
-            facts["needs"] = Trust(self.facts.level).name
-        sentence = f"The change set {self.facts.title!r} would change {len(shown_changes)} pages and files."
-        changes = tuple(previews_of(session, tree, self.settled))
-        return Preview(sentence, facts, tuple(lines), self._bases(), changes)
-
-    def _bases(self) -> dict[str, str]:
-        """The files of the tree, and those of the draft: a draft that goes on after the preview is another one."""
-        changes = [settled.change for settled in self.settled]
-        bases = dict.fromkeys((change.path for change in changes), ABSENT_DIGEST)
-        for settled in self.settled:
-            if settled.change.source is not None and settled.current is not None:
-                bases[settled.change.source] = settled.current.hex()
-        files = f"{self.facts.directory}/{FILES_NAME}"
-        own_files = {f"{files}/{change.path}": change.digest.hex() for change in changes if change.digest is not None}
-        return bases | own_files
+        return preview_changes(session, _tree_of(self.draft), self.facts, self.part.settlement)
 
     def carry_out(self, session: Session, journal: Journal) -> AppliedChanges:
         _check_running(session)
@@ -270,12 +245,7 @@ def apply_changes(
         if part.settlement.clashes:
             raise _conflict("", part.settlement.clashes)
         if not any(session.tree.shows(settled.change.path) for settled in part.settled):
-            raise Failed(
-                "NOTHING_CHANGED",
-                "invalid",
-                f"The change set {facts.title!r} changes nothing.",
-                "Write, move or delete pages first, or call discard_changes.",
-            )
+            raise nothing_changed(facts)
         entries = _entries_of(session, draft, part.settled)
         return _Application(facts, draft, part, entries, text, comment, resources.pop_all())
 
@@ -334,12 +304,6 @@ def _folder_records(trashed: Sequence[TrashedFile], removed: Sequence[str]) -> l
         and file.stat.size == 0
         and file.card.path in removed
     ]
-
-
-def _preview_lines(tree: DraftTree, settled: SettledChange) -> list[str]:
-    change = settled.change
-    moved = f" (from {change.source})" if change.sort is ChangeSort.MOVED else ""
-    return [f"{change.sort} {change.path}{moved}", *diff_of_change(tree, change).splitlines()]
 
 
 def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrord.commands.core.command_plan import diff_of
 from mirrord.commands.core.session import Session
@@ -39,16 +39,21 @@ class SettledChange:
 class Settlement:
     """
     A change set on the tree as it is now. clashes: why an entry cannot be applied, by its path in the draft; nothing
-    is applied then.
+    is applied then. unmerged: of those the pages whose texts do not fit only, each with the draft's text.
     """
 
     settled: list[SettledChange] = field(default_factory=list)
     clashes: dict[str, str] = field(default_factory=dict)
+    unmerged: dict[str, SettledChange] = field(default_factory=dict)
     underneath: dict[str, str] = field(default_factory=dict)
 
 
 class _Clash(Exception):
-    """Why a change cannot be applied, as the rest of a sentence after its path."""
+    """Why a change cannot be applied, as the rest of a sentence after its path. unmerged: as in Settlement."""
+
+    def __init__(self, reason: str, unmerged: SettledChange | None = None) -> None:
+        super().__init__(reason)
+        self.unmerged = unmerged
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ def settle_changes(session: Session, tree: DraftTree, without: Collection[str] =
             if not session.tree.shows(change.path):
                 continue
             settlement.clashes[change.path] = str(clash)
+            if clash.unmerged is not None:
+                settlement.unmerged[change.path] = clash.unmerged
             continue
         if settled is not None:
             settlement.settled.append(settled)
@@ -143,9 +150,12 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, sources: _So
         unchanged = SettledChange(change, current, None)
         return unchanged if change.sort is ChangeSort.MOVED else None
     data = _read(tree, change.path)
+    settled = SettledChange(change, current, data)
     if current == change.claim.digest:
-        return SettledChange(change, current, data)
-    return SettledChange(change, current, _merged(session, tree, change, data), is_merged=True)
+        return settled
+    if (merged := _merged(session, tree, change, data)) is None:
+        raise _Clash("was changed in the tree since, in the same lines", settled)
+    return replace(settled, data=merged, is_merged=True)
 
 
 def _settle_new(tree: DraftTree, change: DraftChange, sources: _Sources) -> SettledChange | None:
@@ -163,7 +173,8 @@ def _is_file(tree: DraftTree, path: str) -> bool:
     return stat is not None and stat.is_file
 
 
-def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes) -> bytes:
+def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes) -> bytes | None:
+    """None: both sides changed the same lines."""
     assert change.claim is not None
     assert change.claim.digest is not None
     base = draft_changes.base_text(tree, change.claim.digest)
@@ -174,9 +185,7 @@ def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes)
         text = merge(decode(base), file, decode(data))
     except (Busy, Damaged) as error:
         raise _Clash(f"cannot be merged now: {error}") from error
-    if text is None:
-        raise _Clash("was changed in the tree since, in the same lines")
-    return text.encode()
+    return text.encode() if text is not None else None
 
 
 def _what_became_of(session: Session, change: DraftChange) -> str:

@@ -25,6 +25,8 @@ CREATE TABLE mirrord.approval (
     told_at          timestamptz,                  -- when the outcome was written to the file of the request
     review           jsonb,                        -- of a change set: {"changes"} as shown, and {"choice"} of a person
     paths            jsonb NOT NULL DEFAULT '{}',  -- the patterns of the agent's scope, by what they permit
+    look_asked_at    timestamptz,                  -- when a person asked to be shown it as it would be now
+    looked_at        timestamptz,                  -- when its mirror last answered that
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL)
 );
@@ -34,6 +36,9 @@ CREATE INDEX approval_pending ON mirrord.approval (expires_at, tenant_id) WHERE 
 -- Every state can be reached from one other state only.
 CREATE FUNCTION mirrord.approval_before() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    changing CONSTANT text[] :=
+        '{state,decision,decided_at,claimed_at,outcome,told_at,review,look_asked_at,looked_at}';
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF (NEW.state, NEW.decision, NEW.claimed_at, NEW.outcome) IS DISTINCT FROM
@@ -42,8 +47,7 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    IF (to_jsonb(NEW) - '{state,decision,decided_at,claimed_at,outcome,told_at,review}'::text[]) IS DISTINCT FROM
-       (to_jsonb(OLD) - '{state,decision,decided_at,claimed_at,outcome,told_at,review}'::text[])
+    IF (to_jsonb(NEW) - changing) IS DISTINCT FROM (to_jsonb(OLD) - changing)
        OR NEW.review -> 'changes' IS DISTINCT FROM OLD.review -> 'changes' THEN
         RAISE EXCEPTION 'what is asked for in request % never changes', OLD.id USING ERRCODE = 'check_violation';
     END IF;
@@ -77,7 +81,7 @@ CREATE FUNCTION mirrord.approval_told() RETURNS trigger
 DECLARE
     decided boolean := NEW.state IN ('approved', 'rejected');
 BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.state = OLD.state THEN
+    IF TG_OP = 'UPDATE' AND (NEW.state = OLD.state OR NEW.state = 'expired' AND NEW.outcome ? 'renewed_by') THEN
         RETURN NULL;
     END IF;
     INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
@@ -161,7 +165,18 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose TO mirrord_app, mirrord_daemon;
+-- Lets the daemon compare a change set that waits with the files as they are now; looked_at is not before then.
+CREATE FUNCTION mirrord.look_again(request uuid) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE mirrord.approval SET look_asked_at = clock_timestamp()
+     WHERE tenant_id = mirrord.current_tenant() AND id = look_again.request AND state = 'pending'
+       AND approval.review IS NOT NULL;
+END
+$$;
+
+REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose, mirrord.look_again FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose, mirrord.look_again
+    TO mirrord_app, mirrord_daemon;
 
 RESET ROLE;

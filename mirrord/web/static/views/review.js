@@ -14,8 +14,8 @@ const tools = (...parts) => make("div", { class: "tools" }, ...parts);
 /** A choice of one page: whether it is accepted, the numbers of its blocks that are not, and a text that is not kept yet. */
 const newChoice = (page) => ({ accepted: !page.is_rejected, left: new Set(), blocks: 0, typed: null });
 
-/** The choice of a page that is shown again; a text of the person's is accepted as a whole. */
-const choiceAgain = (page, choice) => (page.is_edited ? { ...choice, left: new Set() } : choice);
+/** The choice of a page that is shown again; its blocks are chosen anew if they may be others now. */
+const choiceAgain = (choice, isOther) => (isOther ? { ...choice, left: new Set() } : choice);
 
 function checkbox(label, checked, onchange, disabled = false) {
   const box = make("input", { type: "checkbox", disabled, onchange: () => onchange(box.checked) });
@@ -27,14 +27,14 @@ const rendered = (found) => renderedPair([REVIEW.now, REVIEW.then], [found.old_d
 
 /** The changed blocks of a page as source, each with its own choice, and beside them the page as it reads. */
 function detail(review, page, choice, found, again) {
-  const canChoose = review.may_decide && found.blocks.length > 1 && !page.is_edited;
+  const canChoose = review.may_decide && found.blocks.length > 1 && page.clash === null;
   choice.blocks = found.blocks.length;
   const blocks = found.blocks.map(({ number, hunks }) =>
     make("div", { class: "block" }, canChoose ? checkbox(REVIEW.block(number), !choice.left.has(number), (on) => (on ? choice.left.delete(number) : choice.left.add(number))) : null, ...differenceOf(hunks)));
   const source = found.hunks ? differenceOf(found.hunks) : blocks;
   return [
     make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, REVIEW.source), ...(source.length ? source : [make("p", {}, REVIEW.textStays)])), rendered(found)),
-    review.may_decide && found.text !== null ? editing(review, page, choice, found, again) : null,
+    review.may_decide && found.text !== null && page.can_edit ? editing(review, page, choice, found, again) : null,
   ];
 }
 
@@ -45,7 +45,7 @@ function editing(review, page, choice, found, again) {
     trying(async () => {
       await change("POST", `reviews/${review.id}/page`, { shown: review.shown, path: page.path, text: chosen(text.value) });
       tell(REVIEW.textKept);
-      Object.assign(choice, { typed: null, accepted: true });
+      Object.assign(choice, { typed: null, accepted: true, left: new Set() });
       await again();
     });
   return make("details", { open: choice.typed !== null }, make("summary", {}, REVIEW.edit), text,
@@ -66,6 +66,7 @@ function pageCard(review, page, choice, again) {
   const card = make("li", { class: "card" },
     make("h3", {}, `${REVIEW.kinds[page.kind] ?? page.kind}: ${page.path}`),
     notes ? make("p", {}, notes) : null,
+    page.clash ? make("p", { class: "clash" }, REVIEW.clash(page.clash, page.can_edit && review.may_decide)) : null,
     review.may_decide ? checkbox(REVIEW.acceptPage, choice.accepted, (on) => (choice.accepted = on)) : null,
     inside);
   void load();
@@ -86,18 +87,22 @@ async function decide(review, choices, accept) {
   const comment = await ask(question, { action: accept ? REVIEW.accept : REVIEW.reject });
   if (comment === null) return;
   await trying(async () => {
-    await change("POST", `reviews/${review.id}`, { shown: review.shown, accept, rejected, blocks, comment });
-    tell(accept ? REVIEW.accepted : REVIEW.rejected);
+    const answer = await change("POST", `reviews/${review.id}`, { shown: review.shown, accept, rejected, blocks, comment }).catch(async (error) => {
+      await showOne(review.id, choices, review).catch(() => null); // as it is now, with what was chosen
+      throw error;
+    });
+    tell(!accept ? REVIEW.rejected : answer.is_applied ? REVIEW.accepted : REVIEW.acceptedOnly);
     history.replaceState(null, "", location.pathname);
     await showUntil(({ changes }) => !accept || changes.some((one) => one.id === review.id && one.count > 0));
   });
 }
 
-/** earlier: the choices by path, where it is shown again. */
-async function showOne(id, earlier = new Map()) {
+/** earlier: the choices by path, where it is shown again; before: the change set as it was shown then. */
+async function showOne(id, earlier = new Map(), before = null) {
   const review = await get(`reviews/${id}`);
-  const choices = new Map(review.changes.map((page) => [page.path, earlier.has(page.path) ? choiceAgain(page, earlier.get(page.path)) : newChoice(page)]));
-  const again = () => showOne(id, choices);
+  const isOther = before !== null && before.at !== review.at;
+  const choices = new Map(review.changes.map((page) => [page.path, earlier.has(page.path) ? choiceAgain(earlier.get(page.path), isOther) : newChoice(page)]));
+  const again = () => showOne(id, choices, review);
   const decision = review.may_decide
     ? tools(button(REVIEW.acceptTicked, () => decide(review, choices, true), { class: "main" }), button(REVIEW.rejectAll, () => decide(review, choices, false)))
     : make("p", { class: "hint" }, REVIEW.operatorDecides);
@@ -105,6 +110,7 @@ async function showOne(id, earlier = new Map()) {
     tools(make("a", { href: location.pathname }, REVIEW.all)),
     make("h2", {}, review.title),
     make("p", {}, REVIEW.head(actor(review.by), moment(review.at), many(review.changes.length, COMMON.page), moment(review.until), review.message === review.title ? null : review.message)),
+    review.is_current ? "" : make("p", { class: "hint" }, REVIEW.notCurrent),
     decision,
     make("ul", { class: "list" }, review.changes.map((page) => pageCard(review, page, choices.get(page.path), again))),
   );

@@ -1,0 +1,201 @@
+"""Pages that others change while a change set waits for a person: what is shown is what happens, or nothing does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.clients import Agent
+from tests.support.harness import Mirrord
+from tests.support.reviews import (
+    ALPHA,
+    agent_of,
+    change,
+    changes,
+    make_folder,
+    reviewing_installation,
+    settled,
+    status_of,
+    text,
+    waiting,
+)
+
+
+@pytest.fixture(scope="module")
+def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with reviewing_installation(tmp_path_factory.mktemp("clashes") / "installation", module_dsn) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(mirrord: Mirrord, request: pytest.FixtureRequest) -> str:
+    """A folder of the test's own, with three pages."""
+    return make_folder(mirrord, request.node.name)
+
+
+async def propose(mirrord: Mirrord, agent: Agent, folder: str) -> str:
+    """Let an agent edit two places of a page; the change set, which waits."""
+    edits = [{"find": "first", "replace": "the first"}, {"find": "third", "replace": "the third"}]
+    await agent.call("edit_page", path=f"{folder}/Alpha.md", edits=edits)
+    change_set = str((await agent.call("apply_changes", message="Two places"))["changeSet"])
+    waiting(mirrord, change_set)
+    return change_set
+
+
+def write(mirrord: Mirrord, path: str, content: str) -> None:
+    (mirrord.root / path).write_text(content, encoding="utf-8")
+
+
+def editing_with(mirrord: Mirrord, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let $EDITOR be a shell script; "$1" is the file."""
+    editor = mirrord.directory / "editor.sh"
+    editor.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    editor.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(editor))
+
+
+def run(mirrord: Mirrord, *arguments: str) -> tuple[int, str]:
+    ran = mirrord.run("changes", *arguments, "--tenant", mirrord.tenant)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+async def test_another_block_that_somebody_changed_is_merged_and_applied_at_once(mirrord: Mirrord, folder: str) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        write(mirrord, alpha, ALPHA.replace("second", "the person's"))
+        changes(mirrord, "accept", change_set)
+        assert text(mirrord, alpha) == "# Alpha\n\nthe first\n\nthe person's\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_what_is_shown_is_what_would_happen_now(mirrord: Mirrord, folder: str) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        before = waiting(mirrord, change_set)
+        assert before["is_current"]
+        assert waiting(mirrord, change_set)["shown"] == before["shown"]
+        write(mirrord, alpha, ALPHA.replace("second", "the person's"))
+
+        code, printed = run(mirrord, "accept", change_set, "--shown", before["shown"])
+        assert (code, "changed since it was shown" in printed) == (1, True)
+        assert text(mirrord, alpha) == ALPHA.replace("second", "the person's")
+        (preview,) = waiting(mirrord, change_set)["changes"]
+        assert (preview["is_merged"], preview["old"]) == (True, ALPHA.replace("second", "the person's"))
+        assert preview["new"] == "# Alpha\n\nthe first\n\nthe person's\n\nthe third\n"
+        await agent.call("discard_changes", changeSet=change_set)
+
+
+async def test_the_same_lines_are_named_and_nothing_is_accepted(mirrord: Mirrord, folder: str) -> None:
+    alpha, theirs = f"{folder}/Alpha.md", ALPHA.replace("first", "the person's")
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        write(mirrord, alpha, theirs)
+        code, printed = run(mirrord, "accept", change_set)
+        assert code == 4
+        assert f"{alpha} was changed in the tree since, in the same lines" in printed
+        assert ("changes edit" in printed, "reject" in printed) == (True, True)
+        assert text(mirrord, alpha) == theirs
+        (preview,) = waiting(mirrord, change_set)["changes"]
+        assert (preview["clash"], preview["old"]) == ("was changed in the tree since, in the same lines", theirs)
+        assert "clashes" in changes(mirrord, "show", change_set, code=1)
+        assert (await status_of(agent, change_set))["state"] == "in review"
+
+        changes(mirrord, "reject", change_set, "--comment", "Keep the first line")
+        rejected = await settled(mirrord, agent, change_set, "rejected")
+        assert "Keep the first line" in rejected["comment"]
+
+
+async def test_a_person_ends_a_clash_with_a_text(
+    mirrord: Mirrord, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        write(mirrord, alpha, ALPHA.replace("first", "the person's"))
+        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/both/" "$1"')
+        assert "+both" in changes(mirrord, "edit", change_set, alpha)
+        changes(mirrord, "accept", change_set)
+        assert text(mirrord, alpha) == "# Alpha\n\nboth\n\nsecond\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_the_rest_is_accepted_where_one_page_clashes(mirrord: Mirrord, folder: str) -> None:
+    alpha, other = f"{folder}/Alpha.md", f"{folder}/Gone.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        waiting(mirrord, change_set)
+        write(mirrord, other, "# Gone\n\nstill needed\n")
+        code, printed = run(mirrord, "accept", change_set)
+        assert (code, f"{other} was edited in the tree since" in printed) == (4, True)
+        changes(mirrord, "reject", change_set, "--page", other)
+        write(mirrord, alpha, ALPHA.replace("second", "the person's"))
+        assert waiting(mirrord, change_set)["choice"]["rejected"] == [other]
+        changes(mirrord, "accept", change_set, "--comment", "Leave Gone")
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert (applied["rejected"], applied["comment"]) == ([other], "Leave Gone")
+        assert text(mirrord, other) == "# Gone\n\nstill needed\n"
+        assert "the first" in (text(mirrord, alpha) or "")
+
+
+async def test_the_text_of_a_person_is_merged_with_what_others_change_later(
+    mirrord: Mirrord, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
+        assert "+my first" in changes(mirrord, "edit", change_set, alpha)
+        write(mirrord, alpha, ALPHA.replace("second", "another person's"))
+        changes(mirrord, "accept", change_set)
+        assert text(mirrord, alpha) == "# Alpha\n\nmy first\n\nanother person's\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_the_text_of_a_person_stays_after_a_clash_and_what_others_wrote_meanwhile_too(
+    mirrord: Mirrord, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        later = ALPHA.replace("first", "another person's")
+        write_later = f"cat > '{mirrord.root / alpha}' <<'END'\n{later}END"
+        editing_with(mirrord, monkeypatch, f'sed -i "s/the first/my first/" "$1"\n{write_later}')
+        code, printed = run(mirrord, "edit", change_set, alpha)
+        assert (code, "+my first" in printed, "others changed the same lines" in printed) == (1, True, True)
+        assert waiting(mirrord, change_set)["choice"]["unfitting"][alpha].splitlines()[2] == "my first"
+        assert run(mirrord, "accept", change_set)[0] == 4
+        assert text(mirrord, alpha) == later
+
+        editing_with(mirrord, monkeypatch, 'sed -i "s/my first/ours/" "$1"')
+        assert "+ours" in changes(mirrord, "edit", change_set, alpha)
+        changes(mirrord, "accept", change_set)
+        assert text(mirrord, alpha) == "# Alpha\n\nours\n\nsecond\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_blocks_of_the_text_of_a_person_are_accepted_by_themselves(
+    mirrord: Mirrord, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
+        changes(mirrord, "edit", change_set, alpha)
+        changes(mirrord, "accept", change_set, "--block", f"{alpha}:1")
+        assert text(mirrord, alpha) == ALPHA.replace("first", "my first")
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert applied["remainder"]
+
+
+async def test_blocks_are_counted_as_they_were_shown_or_none_is_accepted(mirrord: Mirrord, folder: str) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        write(mirrord, alpha, ALPHA.replace("first", "the first"))
+        code, printed = run(mirrord, "accept", change_set, "--block", f"{alpha}:1")
+        assert (code, "its blocks are others now" in printed) == (1, True)
+        assert text(mirrord, alpha) == ALPHA.replace("first", "the first")
+        changes(mirrord, "accept", change_set, "--block", f"{alpha}:1")
+        assert text(mirrord, alpha) == "# Alpha\n\nthe first\n\nsecond\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
