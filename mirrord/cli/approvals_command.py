@@ -171,9 +171,9 @@ def _advice(stored: StoredRequest, obstacle: Obstacle) -> str:
         return f"needs to be named: mirrord approvals approve {stored.id}"
     change_set, title = stored.arguments["change_set"], strip_controls(str(stored.preview["facts"].get("title")))
     if obstacle is Obstacle.OUTDATED:
-        return (
-            f"files of {title!r} changed since it was shown; to be shown it again: mirrord changes accept {change_set}"
-        )
+        return f"files of {title!r} changed since it was shown; to be shown it again: mirrord changes show {change_set}"
+    if obstacle is Obstacle.SEPARATED:
+        return f"a part of {title!r} was rejected that belongs to another part: mirrord changes show {change_set}"
     return f"every page of {title!r} is marked as rejected: mirrord changes reject {change_set}"
 
 

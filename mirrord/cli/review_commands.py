@@ -28,6 +28,7 @@ from mirrord.operations.review_decisions import Acceptance, Look, Reviewer, no_r
 T = TypeVar("T")
 
 _CHANNEL = "cli"
+_MAX_NOTES = 3  # about moves that a page's links follow
 _ID_LENGTH = 18  # characters of an id, as in the list of change sets
 
 
@@ -106,6 +107,7 @@ def _print_change(review: StoredReview, change: ChangePreview) -> None:
     notes = [f"from {change.source}"] if change.source not in (None, change.path) else []
     notes += ["others changed it too"] if change.is_merged else []
     notes += ["with your text"] if review.choice.text_of(change.path) is not None else []
+    notes += [f"its links follow {move}" for move in sorted(change.followed)][:_MAX_NOTES]
     notes += ["rejected"] if change.path in review.choice.rejected else []
     click.echo(strip_controls(f"\n{change.kind} {change.path}" + (f"  ({', '.join(notes)})" if notes else "")))
     if (reason := clashes_of([change], review.choice).get(change.path)) is not None:

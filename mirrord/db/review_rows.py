@@ -18,6 +18,7 @@ from mirrord.domain.entry import TenantId, digest_of
 from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of, clashes_of
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
+from mirrord.merge.linked_parts import find_separated
 
 _SELECT_CHANGED_FILES = """
 SELECT file.path FROM mirrord.approval AS asked
@@ -37,6 +38,7 @@ class Obstacle(StrEnum):
     OWN_DECISION = "own decision"
     OUTDATED = "outdated"
     ALL_REJECTED = "all rejected"
+    SEPARATED = "separated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ async def find_obstacle(connection: Connection, tenant: TenantId, stored: Stored
     is_rejected = {change.path for change in review.changes} <= review.choice.rejected
     if review.changes and is_rejected:
         return Obstacle.ALL_REJECTED
-    return Obstacle.OUTDATED if clashes_of(review.changes, review.choice) else None
+    if clashes_of(review.changes, review.choice):
+        return Obstacle.OUTDATED
+    return Obstacle.SEPARATED if find_separated(review.changes, review.choice) else None
 
 
 async def load_review(connection: Connection, tenant: TenantId, stored: StoredRequest) -> StoredReview:

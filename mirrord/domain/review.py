@@ -27,7 +27,8 @@ class ChangePreview:
     kind: created, edited, moved or deleted. source: its path now; None: it is new. old, new: its text now and then;
     None: there is none, or it is no text that can be shown. is_merged: others changed it too. clash: why it cannot be
     applied as it is, as the rest of a sentence after the path; new is the agent's text then. is_mendable: a text of the
-    person's ends the clash.
+    person's ends the clash. followed: by the path of a page or file that the change set moves, links of this page that
+    lead nowhere where only one of both is accepted: new ones without the move, old ones with it.
     """
 
     path: str
@@ -38,6 +39,7 @@ class ChangePreview:
     is_merged: bool = False
     clash: str | None = None
     is_mendable: bool = False
+    followed: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def facts(self) -> dict[str, object]:
         """As JSON."""

@@ -8,6 +8,7 @@ from mirrord.domain.review import ChangePreview, ReviewChoice, clashes_of
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.merge.carried_choice import carry_choice
 from mirrord.merge.changed_blocks import ChangedBlock, changed_blocks
+from mirrord.merge.linked_parts import find_separated
 
 _MAX_NAMED = 10  # pages in an error
 
@@ -97,12 +98,25 @@ def check_paths(review: StoredReview, paths: Collection[str]) -> None:
 
 
 def check_accepted(review: StoredReview, choice: ReviewChoice) -> None:
-    """Raises UserError if nothing is left to accept, Clashing if a page of it cannot be applied."""
+    """
+    Raises UserError if nothing is left to accept, Clashing if a page of it cannot be applied, Refused if links would
+    lead nowhere.
+    """
     paths: Sequence[str] = [change.path for change in review.changes]
     if paths and not {*paths} - choice.rejected:
         raise UserError("Every page of it is rejected; reject the change set instead.")
     if clashes := clashes_of(review.changes, choice):
         raise Clashing(clashes)
+    if separated := find_separated(review.changes, choice):
+        raise Refused(_separation_of(review, separated))
+
+
+def _separation_of(review: StoredReview, separated: Sequence[tuple[str, str]]) -> str:
+    sources = {change.path: change.source for change in review.changes}
+    pairs = [f"links in {path} follow the move of {sources.get(move)} to {move}" for path, move in separated]
+    overflow = f"; and {len(pairs) - _MAX_NAMED} more" if len(pairs) > _MAX_NAMED else ""
+    reason = "; ".join(pairs[:_MAX_NAMED])
+    return f"Nothing was accepted: {reason}{overflow}. They belong together: accept both or neither, with these links."
 
 
 def check_same_blocks(earlier: StoredReview, review: StoredReview, paths: Iterable[str]) -> None:

@@ -42,6 +42,7 @@ from mirrord.web.text_comparison import diff_hunks
 
 _MAX_LISTED = 50  # change sets
 _MAX_COMMENT_CHARACTERS = 1_000
+_MAX_FOLLOWED = 3  # moves that a page's links follow
 _MAX_SHOWN = 100  # entries of a change set
 _MAX_COMPARED_CHARACTERS = 400_000  # of all texts of a change set, before and after: sync runs in the same process
 _MAX_RENDERED_CHARACTERS = 200_000  # of a text that is also shown as a document
@@ -234,6 +235,7 @@ def _change_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]
     is_edited, clashes = review.choice.text_of(change.path) is not None, clashes_of([change], review.choice)
     marks: dict[str, Any] = {"is_edited": is_edited, "is_rejected": change.path in review.choice.rejected}
     marks |= {"clash": clashes.get(change.path), "can_edit": change.clash is None or change.is_mendable}
+    marks["follows"] = sorted(change.followed)[:_MAX_FOLLOWED]
     facts = {"path": change.path, "kind": change.kind, "source": change.source, "is_merged": change.is_merged}
     return facts | marks
 

@@ -101,6 +101,7 @@ async def count_in_tenants(request: Request) -> Response:
 _MAX_PATHS = 20  # per halt
 _SENTENCES = {
     Obstacle.OUTDATED: "its files changed since it was shown; review it to see it as it is now",
+    Obstacle.SEPARATED: "a part of it was rejected that belongs to another part; review it",
     Obstacle.ALL_REJECTED: "every page of it is marked as rejected",
 }
 _MAX_ROWS = 200  # of problems and of notices

@@ -201,7 +201,7 @@ async def test_all_proposals_include_the_change_sets_that_can_be_applied(mirrord
 
         ran = mirrord.run("approvals", "approve", "--all", "--tenant", mirrord.tenant)
         assert "Approved: The change set" in ran.stdout
-        assert [line for line in ran.stderr.splitlines() if f"accept {outdated}" in line and "changed" in line]
+        assert [line for line in ran.stderr.splitlines() if f"show {outdated}" in line and "changed" in line]
         assert f"reject {unwanted}" in ran.stderr
         assert "needs to be named" in ran.stderr
         await settled(mirrord, agent, simple, "applied")
@@ -229,3 +229,48 @@ async def test_a_folder_may_be_open_but_not_for_what_reaches_beyond_it(mirrord: 
         assert target.exists()
         assert (await agent.refused("undo_changes", changeSet=page["pageId"]))["code"] == "REVIEW_NEEDED"
         await agent.call("discard_changes")
+
+
+async def move_with_link(agent: Agent, mirrord: Mirrord, folder: str) -> str:
+    """Let an agent move a page that another page links to, and edit that page; the change set, which waits."""
+    linking, path = "# Linking\n\nfirst\n\nSee [it](Beta.md).\n", f"{folder}/Linking.md"
+    (mirrord.root / path).write_text(linking, encoding="utf-8")
+    await agent.call("edit_page", path=path, edits=[{"find": "first", "replace": "the first"}])
+    await agent.call("move_page", sourcePath=f"{folder}/Beta.md", destinationPath=f"{folder}/Moved.md")
+    change_set = str((await agent.call("apply_changes", message="A move"))["changeSet"])
+    assert {facts["path"] for facts in waiting(mirrord, change_set)["changes"]} == {path, f"{folder}/Moved.md"}
+    return change_set
+
+
+@pytest.mark.parametrize("page", ["Moved", "Linking"])
+async def test_links_and_the_move_that_they_follow_are_accepted_together(
+    mirrord: Mirrord, folder: str, page: str
+) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await move_with_link(agent, mirrord, folder)
+        chosen = f"{folder}/{page}.md"
+        for arguments in (["--page", chosen], ["--block", f"{folder}/Linking.md:2"]):
+            ran = mirrord.run("changes", "accept", change_set, *arguments, "--tenant", mirrord.tenant)
+            assert ran.returncode == 4
+            assert (
+                f"links in {folder}/Linking.md follow the move of {folder}/Beta.md to {folder}/Moved.md" in ran.stderr
+            )
+        assert "follow" in changes(mirrord, "show", change_set, code=1)
+        assert text(mirrord, f"{folder}/Beta.md") is not None
+        assert "[it](Beta.md)" in (text(mirrord, f"{folder}/Linking.md") or "")
+        await agent.call("discard_changes", changeSet=change_set)
+
+
+async def test_a_block_that_follows_no_move_is_accepted_without_it(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await move_with_link(agent, mirrord, folder)
+        changes(mirrord, "accept", change_set, "--block", f"{folder}/Linking.md:1")
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert text(mirrord, f"{folder}/Linking.md") == "# Linking\n\nthe first\n\nSee [it](Beta.md).\n"
+        await agent.call("begin_changes", changeSet=applied["remainder"])
+        await agent.call("apply_changes")
+        waiting(mirrord, applied["remainder"])
+        changes(mirrord, "accept", applied["remainder"])
+        assert text(mirrord, f"{folder}/Linking.md") == "# Linking\n\nthe first\n\nSee [it](Moved.md).\n"
+        assert text(mirrord, f"{folder}/Beta.md") is None
+        assert text(mirrord, f"{folder}/Moved.md") is not None

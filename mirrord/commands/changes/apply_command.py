@@ -90,7 +90,7 @@ class _Application(Plan[AppliedChanges]):
         self.resources.close()
 
     def preview(self, session: Session) -> Preview:
-        return preview_changes(session, _tree_of(self.draft), self.facts, self.part.settlement)
+        return preview_changes(session, self.draft, self.facts, self.part.settlement)
 
     def carry_out(self, session: Session, journal: Journal) -> AppliedChanges:
         _check_running(session)

@@ -1,6 +1,7 @@
 """What a person is shown of a change set before it is applied: its changes on the tree of now, and what clashes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mirrord.commands.changes import draft_session
 from mirrord.commands.changes.change_review import (
@@ -10,6 +11,7 @@ from mirrord.commands.changes.change_review import (
     diff_of_change,
     settle_changes,
 )
+from mirrord.commands.changes.followed_moves import find_followed
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
@@ -30,15 +32,16 @@ def preview_review(session: Session, change_set: str) -> Preview:
     """
     facts = draft_session.find_draft(session, change_set)
     draft_session.check_open(facts)
-    with draft_session.reading_draft(session, facts) as (_, tree), translating_errors():
+    with draft_session.reading_draft(session, facts) as (draft, tree), translating_errors():
         settlement = settle_changes(session, tree)
         if not settlement.settled and not settlement.clashes:
             raise nothing_changed(facts)
-        return preview_changes(session, tree, facts, settlement)
+        return preview_changes(session, draft, facts, settlement)
 
 
-def preview_changes(session: Session, tree: DraftTree, facts: DraftFacts, settlement: Settlement) -> Preview:
-    """The preview of a change set; the requester's part is without pages that its scope hides."""
+def preview_changes(session: Session, draft: Session, facts: DraftFacts, settlement: Settlement) -> Preview:
+    """The preview of a change set; the requester's part is without pages that its scope hides. draft: its session."""
+    tree = draft_session.draft_tree_of(draft)
     clashing = [change for change in draft_changes.changes_of(tree) if change.path in settlement.clashes]
     changes = sorted([*(settled.change for settled in settlement.settled), *clashing], key=lambda change: change.path)
     shown_changes = [change for change in changes if session.tree.shows(change.path)]
@@ -51,7 +54,11 @@ def preview_changes(session: Session, tree: DraftTree, facts: DraftFacts, settle
         shown_facts["needs"] = Trust(facts.level).name
     sentence = f"The change set {facts.title!r} would change {len(shown_changes)} pages and files."
     bases = _bases_of(session, facts, settlement, clashing)
-    previews = tuple(_previews_of(session, tree, settlement, changes))
+    followed = find_followed(session, draft, changes)
+    previews = tuple(
+        replace(preview, followed=followed.get(preview.path, {}))
+        for preview in _previews_of(session, tree, settlement, changes)
+    )
     return Preview(sentence, shown_facts, _preview_lines(tree, shown_changes), bases, previews)
 
 

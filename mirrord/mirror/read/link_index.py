@@ -8,7 +8,7 @@ parsed, which separates real links from text that looks like one.
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from uuid import UUID
@@ -30,7 +30,7 @@ from mirrord.markdown.link_spelling import NewPathOf, spell_wikilink
 from mirrord.markdown.link_updates import GoalOf, RelinkedPage, keep_meaning, relink_page
 from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
-from mirrord.mirror.read.name_index import NameChange, NameIndex
+from mirrord.mirror.read.name_index import NameChange, NameIndex, new_entry
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import TextWithStat
 from mirrord.mirror.tree.kernel import Stat
@@ -126,6 +126,19 @@ class LinkIndex:
                 Target(target, None if entry is None else self._naming.path_of(entry)) for target, entry in links
             ]
         return list(dict.fromkeys(targets))
+
+    def links_at(self, snapshot: Snapshot, path: str) -> Links:
+        """The links of the page at *path*, each once; none if no page is there."""
+        with self._guard:
+            return self._read_links(snapshot, path)
+
+    def resolve_at(self, snapshot: Snapshot, path: str, links: Iterable[tuple[str, str]]) -> list[str | None]:
+        """The paths that *links* mean on a page at *path*, which need not be there; None: nothing, or several."""
+        with self._guard:
+            self._naming.update(snapshot)
+            site = site_of(self._naming.entry_of(path) or new_entry(0), path, self._naming.names)
+            entries = [site.entry_of_link(kind, target) for kind, target in links]
+            return [None if entry is None else self._naming.path_of(entry) for entry in entries]
 
     def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
         """The paths of pages that link to the entry at *path*, sorted."""

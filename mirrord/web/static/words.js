@@ -313,6 +313,7 @@ export const REVIEW = {
   from: (path) => `from ${path}`,
   merged: "others changed it too; both changes are merged",
   withYours: "with your text",
+  follows: (moves) => `its links follow ${moves.join(", ")}`,
   clash: (reason, canEdit) => `This page cannot be applied: it ${reason}. ${canEdit ? "Write below what it should be, or untick it" : "Untick it"}, and the rest can be accepted.`,
   notCurrent: "Nobody has compared this with the files just now; it is shown as it was before.",
   acceptPage: "Accept this page",

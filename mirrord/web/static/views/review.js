@@ -57,6 +57,7 @@ function pageCard(review, page, choice, again) {
     page.source && page.source !== page.path ? REVIEW.from(page.source) : null,
     page.is_merged ? REVIEW.merged : null,
     page.is_edited ? REVIEW.withYours : null,
+    page.follows.length ? REVIEW.follows(page.follows) : null,
   ].filter(Boolean).join("; ");
   const inside = make("div", {}, make("p", { class: "waiting" }, COMMON.loading));
   const load = () => trying(async () => {
