@@ -29,6 +29,7 @@ async def test_a_text_that_the_browser_cannot_keep_is_not_said_to_be_kept(consol
     becomes(console.mirrord.file("Not kept.md"), "one more\n")
 
 
+@pytest.mark.timeout(300)
 async def test_a_page_of_more_blocks_than_local_storage_holds_is_kept(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Large.md"), "beginning\n\n" + "words\n\n" * 15_000)
     writer = await person()
@@ -39,7 +40,7 @@ async def test_a_page_of_more_blocks_than_local_storage_holds_is_kept(console: C
     await writer.die()
     await writer.context.set_offline(False)
     await writer.open("Large.md")
-    await writer.page.get_by_role("button", name="Continue with it").click(timeout=PATIENCE)
+    await writer.page.get_by_role("button", name="Continue with it").click(timeout=3 * PATIENCE)
 
     await writer.sees("beginning kept")
 

@@ -43,3 +43,11 @@ export function focusIn(text: HTMLElement, selector: string): boolean {
 
 /** The first of the fields beside the text. */
 export const FIRST_FIELD = '.inspector:not([hidden]) :is(input, textarea, select)'
+
+const IDLE = 200 // ms, where a browser does not tell that it rests
+
+/** Does *work* when the browser rests. */
+export function whenIdle(work: () => void): void {
+  if ('requestIdleCallback' in window) requestIdleCallback(work)
+  else setTimeout(work, IDLE)
+}

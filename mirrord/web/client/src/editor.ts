@@ -6,6 +6,7 @@ import { apply } from './merging/apply'
 import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './saving/clash'
 import { type Block, type Content, blocksOf, idOf, opened, spoken, written } from './document/document'
 import { ELSEWHERE } from './saving/elsewhere'
+import { whenIdle } from './dom'
 import { placeOfFragment } from './document/headings'
 import { identified } from './document/ids'
 import { merge } from './merging/merge'
@@ -20,6 +21,7 @@ import { CLASH } from './words'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
+const RESTING = 300 // ms after a page was left, before its editor ends
 
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
@@ -36,9 +38,9 @@ export function mount(host: HTMLElement, options: Options): Editor {
   host.classList.add('mirrord-editor')
   host.replaceChildren(...own.parts)
   const sight = layOut(tiptap.view, surface, options.isFar ?? false)
-  tiptap.on('destroy', () => sight.abort())
   prepareNext(Boolean(options.readonly))
-  return living(tiptap, saving, options, host, kept !== null)
+  const editor = living(tiptap, saving, options, kept !== null)
+  return { ...editor, destroy: () => (editor.destroy(), sight.abort(), leave(host, tiptap)) }
 }
 
 /** The document of a kept text; null: a person has to choose between versions of its blocks first. */
@@ -58,20 +60,20 @@ function begin(tiptap: TipTap, kept: Kept | null, content: Content): void {
   tiptap.view.dispatch(transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true)) // also for the toolbar to see
 }
 
-function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElement, isKept: boolean): Editor {
+function living(tiptap: TipTap, saving: Saving, options: Options, isKept: boolean): Editor {
   tiptap.on('transaction', ({ transaction, appendedTransactions }) => {
     const all = [transaction, ...appendedTransactions]
     if (!transaction.getMeta(ELSEWHERE) && all.some((each) => each.docChanged || each.getMeta(DECIDED)))
       saving.changed()
   })
   const retry = () => void saving.now()
-  const leave = () => {
+  const hideAway = () => {
     saving.hold()
     void saving.now()
   }
   const hide = () => void (document.hidden && saving.hold())
   window.addEventListener('online', retry)
-  window.addEventListener('pagehide', leave)
+  window.addEventListener('pagehide', hideAway)
   document.addEventListener('visibilitychange', hide)
   if (!isKept) options.onState('saved')
   else if (options.page.content) saving.arrived(options.page)
@@ -86,13 +88,17 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
     destroy() {
       saving.end()
       window.removeEventListener('online', retry)
-      window.removeEventListener('pagehide', leave)
+      window.removeEventListener('pagehide', hideAway)
       document.removeEventListener('visibilitychange', hide)
-      tiptap.destroy()
-      host.replaceChildren()
-      host.classList.remove('mirrord-editor')
     },
   }
+}
+
+/** Takes the editor out of *host*, and ends it when the browser rests: the next page is shown before. */
+function leave(host: HTMLElement, tiptap: TipTap): void {
+  host.replaceChildren()
+  host.classList.remove('mirrord-editor')
+  setTimeout(() => whenIdle(() => tiptap.destroy()), RESTING)
 }
 
 function reveal({ view }: TipTap, fragment: string): void {

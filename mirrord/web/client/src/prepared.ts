@@ -1,7 +1,7 @@
 // An editor without a page. It is made while the browser rests, so that the next page has only to be put into it.
 import { Editor as TipTap } from '@tiptap/core'
 import { markdownOf } from './pasting/copying'
-import { element } from './dom'
+import { element, whenIdle } from './dom'
 import { extensionsFor } from './extensions'
 import { grip } from './moving/grip'
 import { inspector } from './menus/inspector'
@@ -36,8 +36,6 @@ export function takePrepared(isReadonly: boolean): Prepared {
 export function prepareNext(isReadonly: boolean): void {
   setTimeout(() => whenIdle(() => (next ??= prepared(isReadonly))), RESTING)
 }
-
-const whenIdle = (work: () => void) => ('requestIdleCallback' in window ? requestIdleCallback(work) : work())
 
 function prepared(isReadonly: boolean): Prepared {
   const options = { readonly: isReadonly } as Options

@@ -90,10 +90,15 @@ function appended(list, node) {
   return item;
 }
 
-/** Scroll the sidebar, never the window: the page stays at its beginning. */
-function scrollToRow(link) {
+/**
+ * Scroll the sidebar, never the window: the page stays at its beginning. In the next frame, which lays out the view that
+ * was opened in any case: at once a browser would lay it out without its text.
+ */
+const scrollToRow = (link) => link && requestAnimationFrame(() => scrollNow(link));
+
+function scrollNow(link) {
   const sidebar = document.getElementById("sidebar");
-  if (!link || !sidebar.clientHeight) return;
+  if (!sidebar.clientHeight) return;
   const [row, frame] = [link.getBoundingClientRect(), sidebar.getBoundingClientRect()];
   if (row.top < frame.top || row.bottom > frame.bottom) sidebar.scrollTop += row.top - frame.top - frame.height / 2;
 }

@@ -56,9 +56,9 @@ export class Saving {
     return (this.#base ??= this.began())
   }
 
-  /** Whether the document has content that the page does not have. */
+  /** Whether the document has content that the page does not have; a document that was only read is not compared. */
   unsaved(): boolean {
-    return !agree(this.base, this.desk.blocks())
+    return this.#isTouched && !agree(this.base, this.desk.blocks())
   }
 
   /** Called when a person types. */

@@ -1,13 +1,13 @@
 // Of a long page only the blocks near the window and the cursor are laid out. The heights of the others are measured once,
 // part by part while the browser rests: then the page is as long as with all blocks laid out, and what is scrolled to stays.
 import type { EditorView } from '@tiptap/pm/view'
+import { whenIdle } from '../dom'
 
 const LONG = 15_000 // positions; a shorter page is laid out wholly after its first frame
 const PART = 40_000 // positions that are laid out in one frame to measure them
 const NEAR = 60 // blocks before and behind the cursor, where a key may take it
 const ENDS = 3 // blocks at both ends of the page, where a key may take it, too
 const FAR = new Set(['End', 'Home', 'PageDown', 'PageUp']) // keys that may lead to blocks of unknown height
-const IDLE = 200 // ms, where a browser does not tell that it rests
 
 /** Lays out the text of *view* in *surface*, until it is aborted. isFar: a place far down is shown first: nothing is left out then. */
 export function layOut(view: EditorView, surface: HTMLElement, isFar: boolean): AbortController {
@@ -126,6 +126,3 @@ class Sight {
 }
 
 const afterFrame = (work: () => void) => requestAnimationFrame(() => setTimeout(work))
-
-const whenIdle = (work: () => void) =>
-  'requestIdleCallback' in window ? requestIdleCallback(work) : setTimeout(work, IDLE)
