@@ -93,9 +93,8 @@ async def _answer_changes(question: _Question) -> Facts:
 async def _begin(question: _Question, now: datetime) -> datetime:
     since = _text_argument(question.arguments, "since") or LAST_LOOK
     if since != LAST_LOOK:
-        return await find_moment(
-            question.connection, question.tenant, since, only_times=not question.scope.is_unlimited
-        )
+        only_of = None if question.scope.is_unlimited else question.request.actor
+        return await find_moment(question.connection, question.tenant, since, only_of=only_of)
     looked_at = question_files.read_look(question.sides.tree, question.request.actor).get("at")
     return _parse(looked_at) or now - FIRST_LOOK_SPAN
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import orjson
 
+from mirrord.db.change_set_rows import ChangeSet, find_change_sets
 from mirrord.db.content import recent_versions
 from mirrord.db.content.recent_versions import Period, RecentEntry
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
-from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.domain.entry import Actor, EntryId, Kind, TenantId, parse_id
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.time_reading import TimeError, read_past_time
 from mirrord.errors import UserError
@@ -59,27 +60,42 @@ class ListedChanges:
     next_start: int | None
 
 
-async def find_moment(connection: Connection, tenant: TenantId, text: str, *, only_times: bool = False) -> datetime:
+async def find_moment(connection: Connection, tenant: TenantId, text: str, *, only_of: Actor | None = None) -> datetime:
     """
     The moment that *text* means: a time, or the end of a change set. Raises Unanswerable.
 
-    only_times: no change sets, of which a beginning of the id would tell whether there is one.
+    only_of: whose change sets count, by their whole ids: a beginning would tell whether there is one of others. None:
+    everyone's.
     """
     moment = _read_time(text)
-    if moment is None and only_times:
-        raise Unanswerable("INVALID_TIME", f"{text!r} is no time.")
-    if moment is None:
-        try:
-            change_set = await find_change_set(connection, tenant, text)
-        except UserError as error:
-            is_id = not set(text.lower()) - set("0123456789abcdef-")
-            sentence = f"{text!r} is neither a time nor the id of a change set."
-            if is_id:
-                sentence = error.sentence if isinstance(error, UnknownChangeSet) else str(error)
-            raise Unanswerable("UNKNOWN_CHANGE_SET" if is_id else "INVALID_TIME", sentence) from error
-        end = await recent_versions.load_end_of_change_set(connection, tenant, change_set.id)
-        return end or change_set.applied_at or change_set.started_at
-    return moment
+    if moment is not None:
+        return moment
+    change_set = await (
+        _find_any(connection, tenant, text) if only_of is None else _find_own(connection, tenant, text, only_of)
+    )
+    end = await recent_versions.load_end_of_change_set(connection, tenant, change_set.id)
+    return end or change_set.applied_at or change_set.started_at
+
+
+async def _find_any(connection: Connection, tenant: TenantId, text: str) -> ChangeSet:
+    try:
+        return await find_change_set(connection, tenant, text)
+    except UserError as error:
+        is_id = not set(text.lower()) - set("0123456789abcdef-")
+        sentence = f"{text!r} is neither a time nor the id of a change set."
+        if is_id:
+            sentence = error.sentence if isinstance(error, UnknownChangeSet) else str(error)
+        raise Unanswerable("UNKNOWN_CHANGE_SET" if is_id else "INVALID_TIME", sentence) from error
+
+
+async def _find_own(connection: Connection, tenant: TenantId, text: str, actor: Actor) -> ChangeSet:
+    if parse_id(text) is None:
+        raise Unanswerable("INVALID_TIME", f"{text!r} is neither a time nor the whole id of a change set.")
+    matches = await find_change_sets(connection, tenant, text.lower())
+    own = [each for each in matches if dict(each.actor) == {"kind": actor.kind, "name": actor.name}]
+    if not own:
+        raise Unanswerable("UNKNOWN_CHANGE_SET", f"You have no change set {text!r}.")
+    return own[0]
 
 
 def _read_time(text: str) -> datetime | None:
