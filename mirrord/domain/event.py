@@ -24,7 +24,8 @@ class EventType(StrEnum):
 
     Pages and attachments: always `page_id` and `path`; also `digest` (hex, of the current bytes) except for deletions,
     `old_path` for moves, `trash_id` for deletions and restores; for an attachment the page's id and its own path, of an
-    added one `digest` and `size` (bytes), of one that moved with its page `attachment_id` and `old_path`.
+    added one `digest` and `size` (bytes), of one that moved with its page `attachment_id` and `old_path`, of one that
+    came back with it `attachment_id` and `digest`.
 
     Folders and sources: the same for their page, if they have one; `folder_id` or `source_id` (integers) and `name`;
     `old_name` for renames; `parent_id` for folders; `old_folder_id` and `folder_id` (null: none) for moves;
@@ -49,6 +50,7 @@ class EventType(StrEnum):
     PAGE_RESTORED = "PageRestored"
     ATTACHMENT_ADDED = "AttachmentAdded"
     ATTACHMENT_MOVED = "AttachmentMoved"
+    ATTACHMENT_RESTORED = "AttachmentRestored"
     COLLECTION_ADDED = "CollectionAdded"
     COLLECTION_REMOVED = "CollectionRemoved"
     COLLECTION_CHANGED = "CollectionChanged"

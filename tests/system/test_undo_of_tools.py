@@ -93,3 +93,22 @@ async def test_what_a_tool_does_is_undone_and_redone(mirrord: Mirrord, token: st
         assert after != before
         undo = await tree.undo(agent, before)
         await tree.undo(agent, after, undo)
+
+
+@pytest.mark.parametrize("path", ["Plain", "Parent", "Leaf.md"])
+async def test_what_comes_back_from_the_trash_goes_again_with_its_attachments(
+    mirrord: Mirrord, token: str, path: str
+) -> None:
+    root = f"Tree {next(_numbers)}"
+    tree = UndoneTree(mirrord, root)
+    tree.fill(FILES)
+    server = process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", TOOLS)
+    async with on_stdio(server) as agent:
+        deleted = await agent.call("delete_page", path=f"{root}/{path}", recursive=True)
+    before = tree.settled()
+    async with on_stdio(server) as agent:
+        await agent.call("restore_page", trashId=deleted["trashId"])
+        after = tree.settled()
+        assert after != before
+        undo = await tree.undo(agent, before)
+        await tree.undo(agent, after, undo)

@@ -1,7 +1,7 @@
 """The command that restores pages and folders from the trash, with all that was deleted with them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events, page_paths
@@ -12,7 +12,7 @@ from mirrord.commands.pages import move_plan, page_trash, page_writes
 from mirrord.commands.pages.page_trash import path_to_restore, restore_directory, restore_folder
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
-from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, digest_of
 from mirrord.domain.event import EventType
 from mirrord.domain.place import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -52,8 +52,16 @@ class _Follower:
 
     @property
     def is_page(self) -> bool:
+        return self._kind is Kind.PAGE
+
+    @property
+    def is_attachment(self) -> bool:
+        return self._kind is Kind.ATTACHMENT
+
+    @property
+    def _kind(self) -> Kind | None:
         spot = spot_of_file(self.path)
-        return spot is not None and spot.kind is Kind.PAGE
+        return spot.kind if spot is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ class _Restoration(Plan[RestoredPage]):
             page_id, digest = str(entry), _restore_text(session, journal, target, text, entry)
             trash.drop_restored(session.tree, self.trashed)
         _record_event(session, page_id, target, self.trash_id, digest if text is not None else None)
-        restored, warnings = _restore_followers(session, journal, self.followers)
+        restored, warnings = _restore_followers(session, journal, self.followers, page_id)
         warnings += _warn_about_records(session, [follower.path for follower in restored], target, entry)
         below = tuple(follower.path for follower in restored if follower.is_page)
         return RestoredPage(page_id, target, digest.hex(), below, tuple(warnings))
@@ -148,9 +156,9 @@ def _restore_text(session: Session, journal: Journal, target: str, text: str, en
 
 
 def _restore_followers(
-    session: Session, journal: Journal, followers: Sequence[_Follower]
+    session: Session, journal: Journal, followers: Sequence[_Follower], page_id: str
 ) -> tuple[list[_Follower], list[str]]:
-    """Restore what was deleted with a page; what is back, and sentences about what stays in the trash."""
+    """Restore what was deleted with the page *page_id*; what is back, and sentences about what stays in the trash."""
     restored, warnings = [], []
     for follower in followers:
         path = follower.path
@@ -162,21 +170,29 @@ def _restore_followers(
             continue
         trash.drop_restored(session.tree, follower.trashed)
         restored.append(follower)
-        if digest is not None:
+        if follower.is_page:
             trashed = follower.trashed
             _record_event(session, str(trashed.label.entry), path, key_of(trashed.name), digest)
+        elif follower.is_attachment:
+            command_events.record_event(session, *_restored_attachment(follower, page_id, digest))
     return restored, warnings
 
 
-def _restore_file(session: Session, journal: Journal, follower: _Follower) -> Digest | None:
-    """The digest of a page; None: it is another file."""
+def _restored_attachment(follower: _Follower, page_id: str, digest: Digest) -> tuple[EventType, Mapping[str, object]]:
+    """The event of an attachment that came back with the page or folder *page_id*."""
+    facts = {"page_id": page_id, "attachment_id": str(follower.trashed.label.entry), "path": follower.path}
+    return EventType.ATTACHMENT_RESTORED, {**facts, "digest": digest.hex()}
+
+
+def _restore_file(session: Session, journal: Journal, follower: _Follower) -> Digest:
+    """Restore a file; its digest."""
     data, _ = session.tree.read(f"{TRASH_PATH}/{follower.trashed.name}", MAX_FILE_BYTES)
     session.tree.make_directories(parent_of(follower.path))
     entry = follower.trashed.label.entry
     if follower.is_page:
         return page_writes.create_page_file(session, journal, follower.path, data, entry)
     replace.write(session.tree, journal, follower.path, data, replace.ExpectedFile(entry, None))
-    return None
+    return digest_of(data)
 
 
 def _record_event(session: Session, page_id: str, path: str, trash_id: str, digest: Digest | None) -> None:

@@ -268,6 +268,7 @@ export const EVENTS = {
   PageRestored: "restored a page",
   AttachmentAdded: "added a file",
   AttachmentMoved: "moved a file with its page",
+  AttachmentRestored: "restored a file with its page",
   CollectionAdded: "added a collection",
   CollectionRemoved: "removed a collection",
   CollectionChanged: "changed a collection",
