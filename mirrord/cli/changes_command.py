@@ -33,6 +33,7 @@ from mirrord.operations import change_diffs
 from mirrord.operations.change_diffs import ChangedEntry
 from mirrord.operations.undo import UndoOutcome, UndoRequest, describe_step, find_change_set, preview_undo
 from mirrord.operations.undo import undo as undo_changes
+from mirrord.operations.undo_halts import COMES_BACK
 
 MAX_LISTED = 50  # change sets
 _ID_LENGTH = 18  # characters of an id, of which the first twelve tell its millisecond
@@ -172,6 +173,8 @@ def _print_outcome(outcome: UndoOutcome, *, dry_run: bool) -> None:
     is_done = outcome.change_set is not None
     for step in outcome.steps if is_done or dry_run else ():
         click.echo(f"{step.kind:<10} {strip_controls(step.after.name or str(step.entry))}: {describe_step(step)}")
+    for withdrawal in outcome.withdrawals if is_done or dry_run else ():
+        click.echo(f"{withdrawal.kind:<10} {strip_controls(withdrawal.name)}: {COMES_BACK}")
     for clash in outcome.clashes:
         click.echo(f"{clash.kind:<10} {strip_controls(clash.name)}: left, it {clash.reason}", err=True)
     if is_done:

@@ -97,6 +97,15 @@ class Notice:
     data: dict[str, Any]
 
 
+APPROVED_SECONDS = 600  # seconds for which an approved deletion is one that a person has just seen
+_APPROVED_DELETIONS = """
+SELECT DISTINCT (told.data ->> 'page_id')::uuid, told.data ->> 'path'
+  FROM mirrord.event AS told
+  JOIN mirrord.approval AS asked ON asked.tenant_id = told.tenant_id AND asked.id::text = told.data ->> 'request_id'
+ WHERE told.tenant_id = %(tenant)s AND told.type LIKE '%%Deleted' AND told.data ->> 'page_id' = ANY (%(entries)s)
+   AND told.occurred_at > clock_timestamp() - make_interval(secs => %(seconds)s)
+   AND asked.state IN ('approved', 'executed') AND asked.decided_at < told.occurred_at + interval '5 s'
+   AND jsonb_exists(asked.bases, told.data ->> 'path')"""
 _COLUMNS = (
     "tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, actor, preview, level, state, "
     "decision, requested_at, expires_at, decided_at, claimed_at IS NOT NULL, outcome, told_at IS NOT NULL, paths, "
@@ -214,6 +223,22 @@ async def mark_reported(connection: Connection, tenant: TenantId, request: UUID)
         "UPDATE mirrord.approval SET told_at = statement_timestamp() WHERE tenant_id = %s AND id = %s",
         (tenant, request),
     )
+
+
+async def load_approved_paths(connection: Connection, tenant: TenantId, requests: Sequence[UUID]) -> set[str]:
+    """The files of requests that a person approved, as the person saw them."""
+    query = "SELECT bases FROM mirrord.approval WHERE tenant_id = %s AND id = ANY (%s) AND state = ANY (%s)"
+    states = [RequestState.APPROVED, RequestState.EXECUTED]
+    rows = await connection.execute(query, (tenant, list(requests), states))
+    return {path for (bases,) in await rows.fetchall() for path in bases}
+
+
+async def load_approved_deletions(
+    connection: Connection, tenant: TenantId, entries: Sequence[UUID]
+) -> list[tuple[UUID, str]]:
+    """The pages among *entries* whose deletion a person approved just now, with the paths that the person saw."""
+    values = {"tenant": tenant, "entries": [str(entry) for entry in entries], "seconds": APPROVED_SECONDS}
+    return await (await connection.execute(_APPROVED_DELETIONS, values)).fetchall()
 
 
 async def decide_request(

@@ -31,6 +31,14 @@ SELECT told.id FROM mirrord.event AS told
      WHERE version.tenant_id = told.tenant_id AND version.page_id::text = told.data ->> 'page_id'
        AND version.actor @> told.actor AND version.created_at > told.occurred_at - interval '5 s')
  ORDER BY told.occurred_at DESC LIMIT 500"""
+# Events of deletions that wait in a halt, however long, or did until just now.
+_HALTED_DELETIONS = """
+SELECT told.id FROM mirrord.event AS told
+ WHERE told.tenant_id = %(tenant)s AND told.channel = 'file' AND told.type LIKE '%%Deleted'
+   AND told.data ->> 'page_id' IN (
+    SELECT lost.id::text FROM mirrord.halt CROSS JOIN LATERAL unnest(halt.entries) AS lost (id)
+     WHERE halt.tenant_id = %(tenant)s
+       AND (halt.closed_at IS NULL OR halt.closed_at > clock_timestamp() - interval '10 minutes'))"""
 
 
 async def add_change_sets(connection: Connection, tenant: TenantId, events: Iterable[Event]) -> None:
@@ -70,6 +78,12 @@ async def load_unnamed(connection: Connection, tenant: TenantId) -> Sequence[UUI
     """The last events of commands that have named no version yet, the earliest first."""
     rows = await (await connection.execute(_UNNAMED, {"tenant": tenant})).fetchall()
     return [event for (event,) in reversed(rows)]
+
+
+async def load_halted_deletions(connection: Connection, tenant: TenantId) -> Sequence[UUID]:
+    """The events of deletions that wait for a person, or that a person has just decided about."""
+    rows = await (await connection.execute(_HALTED_DELETIONS.encode(), {"tenant": tenant})).fetchall()
+    return [event for (event,) in rows]
 
 
 @dataclass(frozen=True, slots=True)

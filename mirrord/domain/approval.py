@@ -19,6 +19,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 APPROVALS_FOLDER = f"{RECORDS}/approvals"  # one file for each request
 MAX_PREVIEW_LINES = 40  # of a preview
 REQUEST_LIFETIME = timedelta(days=7)  # of a request without a decision
+MIN_DELETIONS = 25  # at once, of which more may wait for a person
 DIGEST_BYTES = 32
 MIN_YEAR, MAX_YEAR = 1970, 9000  # of moments: rows give back no year before 1, or after 9999, in any time zone
 MAX_DEPTH = 200  # of the JSON in a request's file

@@ -58,7 +58,9 @@ class VersionAuthors:
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             if not is_loaded:
                 earlier = await change_set_rows.load_unnamed(connection, sides.tenant)
-                earlier_deadlines = dict.fromkeys(earlier, (now + NEW_SECONDS, now + NEW_SECONDS))
+                halted = await change_set_rows.load_halted_deletions(connection, sides.tenant)
+                earlier_deadlines = dict.fromkeys(halted, (now, now + DELETION_SECONDS))
+                earlier_deadlines |= dict.fromkeys(earlier, (now + NEW_SECONDS, now + NEW_SECONDS))
                 self._deadlines = {**earlier_deadlines, **self._deadlines}
             waiting = self._deadlines
             named = await change_set_rows.name_authors(connection, sides.tenant, waiting) if waiting else set()

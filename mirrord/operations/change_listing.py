@@ -92,10 +92,10 @@ async def _find_own(connection: Connection, tenant: TenantId, text: str, actor: 
     if parse_id(text) is None:
         raise Unanswerable("INVALID_TIME", f"{text!r} is neither a time nor the whole id of a change set.")
     matches = await find_change_sets(connection, tenant, text.lower())
-    own = [each for each in matches if dict(each.actor) == {"kind": actor.kind, "name": actor.name}]
-    if not own:
+    own_sets = [each for each in matches if dict(each.actor) == {"kind": actor.kind, "name": actor.name}]
+    if not own_sets:
         raise Unanswerable("UNKNOWN_CHANGE_SET", f"You have no change set {text!r}.")
-    return own[0]
+    return own_sets[0]
 
 
 def _read_time(text: str) -> datetime | None:

@@ -11,6 +11,7 @@ import psycopg
 from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.content import dialect_rows, undo_rows
+from mirrord.db.content.entry_tables import table_of
 from mirrord.db.content.entry_writes import Body, PageValues, defer_names
 from mirrord.db.content.record_rows import record_text
 from mirrord.db.content.undo_rows import Chosen, EntryWrite, StateRow
@@ -19,6 +20,8 @@ from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, new_i
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.operations import undo_halts
+from mirrord.operations.undo_halts import IsOwn, OwnLosses, WithdrawnEntry
 from mirrord.operations.undo_plan import (
     NOWHERE,
     Clash,
@@ -27,6 +30,7 @@ from mirrord.operations.undo_plan import (
     Step,
     Surroundings,
     UndoPlan,
+    Withdrawal,
     check_plan,
     plan_entries,
 )
@@ -62,7 +66,8 @@ class UndoOutcome:
     """
     What an undo did, or would do.
 
-    change_set: the new one; None: nothing was written. undone: the change set that was taken back.
+    change_set: the new one; None: nothing was written. undone: the change set that was taken back. withdrawals: losses
+    that waited in halts.
     """
 
     change_set: UUID | None
@@ -70,12 +75,16 @@ class UndoOutcome:
     undone: UUID | None
     steps: Sequence[Step]
     clashes: Sequence[Clash]
+    withdrawals: Sequence[Withdrawal] = ()
 
     def facts(self) -> dict[str, Any]:
         """As JSON."""
-        steps = [{"id": str(step.entry), "name": step.after.name, "change": describe_step(step)} for step in self.steps]
+        changes: list[dict[str, Any]] = [
+            {"id": str(step.entry), "name": step.after.name, "change": describe_step(step)} for step in self.steps
+        ]
+        changes += map(undo_halts.withdrawal_facts, self.withdrawals)
         clashes = [{"id": str(clash.entry), "name": clash.name, "reason": clash.reason} for clash in self.clashes]
-        return {"title": self.title, "changes": steps, "left": clashes}
+        return {"title": self.title, "changes": changes, "left": clashes}
 
 
 class UnknownChangeSet(UserError):
@@ -119,7 +128,12 @@ async def preview_undo(database: Database, tenant: TenantId, request: UndoReques
     """What an undo would do. Raises UserError, Refused as undo()."""
     async with database.transaction(tenant) as connection:
         target, plan = await _load_plan(connection, tenant, request)
-    return UndoOutcome(None, _title_of(request, target), target.id if target else None, plan.steps, plan.clashes)
+    return _planned(request, target, plan)
+
+
+def _planned(request: UndoRequest, target: ChangeSet | None, plan: UndoPlan) -> UndoOutcome:
+    title, undone = _title_of(request, target), target.id if target is not None else None
+    return UndoOutcome(None, title, undone, plan.steps, plan.clashes, plan.shown_withdrawals)
 
 
 async def undo(database: Database, tenant: TenantId, request: UndoRequest) -> UndoOutcome:
@@ -149,10 +163,10 @@ class _Overtaken(Exception):
 async def undo_within(connection: Connection, tenant: TenantId, request: UndoRequest) -> UndoOutcome:
     """As undo(), in a transaction of the caller's, which ends with it; one try."""
     target, plan = await _load_plan(connection, tenant, request)
-    outcome = UndoOutcome(None, _title_of(request, target), target.id if target else None, plan.steps, plan.clashes)
-    if not plan.steps and not plan.clashes:
+    outcome = _planned(request, target, plan)
+    if plan.is_empty:
         raise Refused("There is nothing to undo: everything is as it was before these changes.")
-    if not plan.steps or (plan.clashes and not request.partial):
+    if not (plan.steps or plan.withdrawals) or (plan.clashes and not request.partial):
         return outcome
     await set_actor(connection, {"kind": request.actor.kind, "name": request.actor.name})
     await set_no_cascade(connection)
@@ -160,6 +174,8 @@ async def undo_within(connection: Connection, tenant: TenantId, request: UndoReq
     for step in _in_order_of_writing(plan):
         if not await undo_rows.write_entry(connection, tenant, _write_of(step)):
             raise _Overtaken
+    if not await undo_halts.carry_out_withdrawals(connection, tenant, plan.withdrawals, request.actor):
+        raise _Overtaken
     undone_by = request.id or new_id()
     stored = await _store(connection, tenant, request, replace(outcome, change_set=undone_by))
     if target is not None and not plan.clashes and not plan.has_rest:  # what is left may be undone later
@@ -210,17 +226,43 @@ def _title_of(request: UndoRequest, target: ChangeSet | None) -> str:
 async def _load_plan(
     connection: Connection, tenant: TenantId, request: UndoRequest
 ) -> tuple[ChangeSet | None, UndoPlan]:
-    target = None
-    if request.change_set is not None:
-        target = await find_change_set(connection, tenant, request.change_set)
-        _check_target(target, request)
-        chosen = await undo_rows.load_of_change_set(connection, tenant, target.id)
+    target, is_own = await _find_target(connection, tenant, request)
+    losses = await undo_halts.load_own_losses(connection, tenant, is_own)
+    if target is not None:
+        withdrawn = undo_halts.withdrawn_by(target)
+        chosen = _with_withdrawn(await undo_rows.load_of_change_set(connection, tenant, target.id), withdrawn)
     else:
-        chosen = await _load_of_author(connection, tenant, request)
-    plan = plan_entries(await load_histories(connection, tenant, chosen))
+        withdrawn, chosen = [], await _load_of_author(connection, tenant, request, losses)
+    revived = {entry.entry for entry in withdrawn}
+    histories = await load_histories(connection, tenant, chosen)
+    plan = plan_entries(
+        [undo_halts.as_revived(history) if history.entry in revived else history for history in histories]
+    )
     plan = await limit_plan(connection, tenant, plan, request.scope)
     around = await _load_surroundings(connection, tenant, chosen, plan)
-    return target, check_plan(plan, await limit_surroundings(connection, tenant, around, request.scope))
+    plan = check_plan(plan, await limit_surroundings(connection, tenant, around, request.scope))
+    return target, await undo_halts.add_withdrawals(connection, tenant, plan, losses, request.scope)
+
+
+async def _find_target(
+    connection: Connection, tenant: TenantId, request: UndoRequest
+) -> tuple[ChangeSet | None, IsOwn]:
+    """The change set to undo, and which events are of the changes to undo."""
+    if request.change_set is None:
+        assert request.author is not None
+        assert request.since is not None
+        return None, undo_halts.is_of_author(request.author, request.since)
+    target = await find_change_set(connection, tenant, request.change_set)
+    _check_target(target, request)
+    return target, undo_halts.is_of_change_set(target)
+
+
+def _with_withdrawn(chosen: Chosen, withdrawn: Sequence[WithdrawnEntry]) -> Chosen:
+    """*chosen* with the versions of entries that were withdrawn; those that were changed too are in it already."""
+    merged = {table: {entry: set(versions) for entry, versions in rows.items()} for table, rows in chosen.items()}
+    for entry in withdrawn:
+        merged.setdefault(table_of(entry.kind), {}).setdefault(entry.entry, {entry.version})
+    return merged
 
 
 def _check_target(target: ChangeSet, request: UndoRequest) -> None:
@@ -235,13 +277,13 @@ def _check_target(target: ChangeSet, request: UndoRequest) -> None:
         raise Refused(f"It was undone already, by {target.undone_by}. To have it again, undo that one.")
 
 
-async def _load_of_author(connection: Connection, tenant: TenantId, request: UndoRequest) -> Chosen:
+async def _load_of_author(connection: Connection, tenant: TenantId, request: UndoRequest, losses: OwnLosses) -> Chosen:
     assert request.author is not None
     assert request.since is not None
     if request.since > datetime.now(UTC):
         raise UserError(f"{request.since.astimezone():%Y-%m-%d %H:%M} is in the future.")
     chosen = await undo_rows.load_of_author(connection, tenant, request.author, request.since)
-    if not chosen:
+    if not (chosen or losses.waiting or losses.pending):
         since = request.since.astimezone()
         raise UserError(f"{request.author} changed nothing since {since:%Y-%m-%d %H:%M}. `mirrord changes` lists who.")
     return chosen

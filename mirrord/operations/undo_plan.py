@@ -113,18 +113,41 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A loss that waits in a halt, and is taken back. version: of the row, which the loss has not changed."""
+
+    entry: EntryId
+    kind: Kind
+    name: str
+    version: int
+    halt: int
+
+
+@dataclass(frozen=True, slots=True)
 class UndoPlan:
     """
     The steps of an undo, and what they leave.
 
     link_steps: further steps, of links in pages that a scope hides, which no outcome names. has_rest: a scope leaves
-    something that no outcome names.
+    something that no outcome names. withdrawals: beside the steps.
     """
 
     steps: Sequence[Step]
     clashes: Sequence[Clash]
     link_steps: Sequence[Step] = ()
     has_rest: bool = False
+    withdrawals: Sequence[Withdrawal] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do and nothing to leave."""
+        return not (self.steps or self.clashes or self.withdrawals)
+
+    @property
+    def shown_withdrawals(self) -> Sequence[Withdrawal]:
+        """Those of entries that live afterwards."""
+        deleted = {step.entry for step in self.steps if step.after.is_deleted}
+        return [withdrawal for withdrawal in self.withdrawals if withdrawal.entry not in deleted]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ ROUND_SECONDS_PER_MIRROR = 0.05  # seconds at least between two rounds of deferr
 MAX_ROUND_SECONDS = 5.0  # seconds between them at most
 MAX_FEED_DELAY_SECONDS = 0.1  # seconds after which changed rows are read although files go on changing
 MIN_LOOK_SECONDS = 0.05  # seconds at least until the next look while deletions are due that cannot be carried over
+DISCARD_RETRY_SECONDS = 2.0  # seconds until entries of a discarded halt that could not come back are tried again
 RETRY_SECONDS = 0.5  # seconds after the root was out of reach, or the lease lost
 
 
@@ -380,8 +381,9 @@ class Engine:
             return await self._delete(dict.fromkeys(halt.entries), frozenset(halt.entries))
         if halt.side is None:
             await self._resume_after_rewind(halt)
-        else:
-            await undo_deletions(self.parts, halt.entries)
+        elif not await undo_deletions(self.parts, halt.entries):
+            self.halts.retry_at = time.monotonic() + DISCARD_RETRY_SECONDS
+            return False
         return True
 
     async def _resume_after_rewind(self, halt: Halt) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from mirrord.domain.entry import File
 from mirrord.errors import Locked
+from mirrord.sync import known_losses
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.observation.observe import Dirty, Observation
@@ -37,7 +38,8 @@ async def carry_over_plans(
     if met.is_patient and any(decision.step is Step.LATER and _is_of(decision, met) for decision in decisions):
         return None
     decisions = await parts.restraint.restrain(decisions, applied.troubles)
-    joint = JointWrites(await _select_writes(parts, decisions), await _select_removals(parts, decisions, met))
+    removals, is_approved = await _select_removals(parts, decisions, met)
+    joint = JointWrites(await _select_writes(parts, decisions), removals)
     if not (joint.writes or joint.removals):
         return list(decisions)
     try:
@@ -48,7 +50,8 @@ async def carry_over_plans(
         log.warning("change_set_parted", extra={"tenant": parts.sides.name, "entries": len(joint.writes)})
         return list(decisions)
     applied.add(outcome)
-    parts.halts.note_removed([decision for decision in outcome.carried_out if decision.step is Step.DELETE])
+    if not is_approved:
+        parts.halts.note_removed([decision for decision in outcome.carried_out if decision.step is Step.DELETE])
     together = {decision.state.entry for decision in (*joint.writes, *joint.removals)}
     return [decision for decision in decisions if decision.state.entry not in together]
 
@@ -65,14 +68,21 @@ async def _select_writes(parts: EngineParts, decisions: Sequence[Decision]) -> l
     ]
 
 
-async def _select_removals(parts: EngineParts, decisions: Sequence[Decision], met: MetPlans) -> list[Decision]:
-    """The deletions of the change sets, if they may spread; those of the tree's people are gathered as ever."""
+async def _select_removals(
+    parts: EngineParts, decisions: Sequence[Decision], met: MetPlans
+) -> tuple[list[Decision], bool]:
+    """
+    The deletions of the change sets, if they may spread, and whether a person accepted them; those of the tree's people
+    are gathered as ever.
+    """
     removals = [
         decision
         for decision in decisions
         if decision.step is Step.DELETE and decision.move is Move.ENTOMB and path_of(decision) in met.removed
     ]
-    return removals if removals and await parts.halts.may_remove(removals) else []
+    is_approved = await known_losses.are_approved(parts.sides, met.approved_by, removals)
+    may_spread = removals and await parts.halts.may_remove(removals, is_approved=is_approved)
+    return (removals, is_approved) if may_spread else ([], False)
 
 
 def _is_of(decision: Decision, met: MetPlans) -> bool:

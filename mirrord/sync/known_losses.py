@@ -1,10 +1,11 @@
-"""Losses that raise no suspicion: those that an undo meant, and those of a halt that are no more."""
+"""Losses that raise no suspicion: that an undo meant, that a person approved, and those of a halt that are no more."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from mirrord.db import approval_rows
 from mirrord.db.content import entry_states, undo_rows
 from mirrord.db.open_issues import Halt
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import EntryId, Kind, parse_id
 from mirrord.sync.decisions.entry_decision import Decision
 from mirrord.sync.observation.mirror_handles import Sides
 
@@ -16,6 +17,28 @@ async def select_meant(sides: Sides, side: str, decisions: Sequence[Decision]) -
         return frozenset()
     async with sides.database.transaction(sides.tenant) as connection:
         return await undo_rows.load_deleted_by_change_sets(connection, sides.tenant, entries)
+
+
+async def select_approved(sides: Sides, side: str, decisions: Sequence[Decision]) -> frozenset[EntryId]:
+    """The entries among *decisions* whose files agents deleted with the approval of a person, who saw each of them."""
+    paths = {decision.state.entry: decision.state.base.path for decision in decisions if decision.state.base}
+    if side != "file" or not paths:
+        return frozenset()
+    async with sides.database.transaction(sides.tenant) as connection:
+        approved = await approval_rows.load_approved_deletions(connection, sides.tenant, list(paths))
+    return frozenset(EntryId(entry) for entry, path in approved if paths.get(EntryId(entry)) == path)
+
+
+async def are_approved(sides: Sides, requests: Collection[str], decisions: Sequence[Decision]) -> bool:
+    """Whether a person approved *requests*, and saw all files among *decisions*, which these requests removed."""
+    ids = list(filter(None, map(parse_id, requests)))
+    if not ids:
+        return False
+    async with sides.database.transaction(sides.tenant) as connection:
+        approved_paths = await approval_rows.load_approved_paths(connection, sides.tenant, ids)
+    bases = [decision.state.base for decision in decisions]
+    files = {base.path for base in bases if base is not None and base.kind in (Kind.PAGE, Kind.ATTACHMENT)}
+    return files <= approved_paths
 
 
 async def is_over(sides: Sides, halt: Halt) -> bool:

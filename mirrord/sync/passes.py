@@ -90,14 +90,16 @@ async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) 
     return FAILED_RETRY_SECONDS
 
 
-async def undo_deletions(parts: EngineParts, entries: Collection[EntryId]) -> None:
-    """Undo deletions that were a mistake."""
+async def undo_deletions(parts: EngineParts, entries: Collection[EntryId]) -> bool:
+    """Undo deletions that were a mistake. False: some cannot be undone yet, as on a full disk."""
     observation = await observe_sides(parts, Dirty(entries=frozenset(entries)))
     applied = PassOutcome()
     decisions = parts.retries.decide(observation, list(observation.states.values()))
     mark_other_changes(parts, decisions)
-    await apply_decisions(parts.sides, reverse_losses(decisions), observation.look.views, applied)
+    reversals = reverse_losses(decisions)
+    await apply_decisions(parts.sides, reversals, observation.look.views, applied)
     await conclude(parts, observation, applied)
+    return {each.state.entry for each in reversals} <= {each.state.entry for each in applied.carried_out}
 
 
 async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> None:

@@ -85,10 +85,16 @@ class Halts:
             outcome.add(await self._carry_over(side, of_side, allowed))
         return outcome
 
-    async def may_remove(self, decisions: Sequence[Decision]) -> bool:
-        """Whether the deletions of a change set may spread at once; else they are gathered as those of people are."""
+    async def may_remove(self, decisions: Sequence[Decision], *, is_approved: bool) -> bool:
+        """
+        Whether the deletions of a change set may spread at once; else they are gathered as those of people are.
+
+        is_approved: a person saw and accepted them.
+        """
         if not self._waiting_entries("file").isdisjoint(decision.state.entry for decision in decisions):
             return False
+        if is_approved:
+            return True
         counted_ids = [decision.state.entry for decision in decisions]
         files = sum(1 for decision in decisions if is_page_or_attachment(decision.state))
         return await self._find_alarm("file", counted_ids, files) is None
@@ -132,6 +138,7 @@ class Halts:
             moved_ids = {decision.state.entry for decision in outcome.stale}
             decisions = [decision for decision in decisions if decision.state.entry not in moved_ids]
         meant_ids = await known_losses.select_meant(self._sides, side, decisions)
+        meant_ids |= await known_losses.select_approved(self._sides, side, decisions)
         free_ids = allowed | meant_ids
         asked_ids = [decision.state.entry for decision in decisions if decision.state.entry not in free_ids]
         uncounted_ids = free_ids | await find_segments_deleted_with_page(self._sides, decisions)

@@ -304,6 +304,23 @@ async def test_a_page_that_became_another_in_the_tree_is_a_conflict(tenant: Tena
         assert pages(tenant) == before
 
 
+async def test_a_change_set_that_removes_the_other_text_of_a_conflict_settles_it(tenant: Tenant) -> None:
+    beside = "Projects/Alpha (conflict 2026-01-01 101010Z abcdef).md"
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        (tenant.root / beside).write_text("# Theirs\n\nhers\n")
+        refused = await agent.refused("apply_changes")
+        assert beside in refused["error"]
+        assert "delete_page" in refused["instruction"]
+        assert beside in str(await agent.call("review_changes"))
+        await agent.call("read_page", path=beside)
+        await agent.call("delete_page", path=beside)
+        await agent.call("apply_changes")
+    assert beside not in pages(tenant)
+    assert "the first" in pages(tenant)["Projects/Alpha.md"]
+
+
 async def test_what_cannot_be_has_a_clear_answer(tenant: Tenant) -> None:
     async with memory(tenant) as agent:
         assert (await agent.refused("apply_changes"))["code"] == "NO_CHANGES"

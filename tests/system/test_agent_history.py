@@ -355,15 +355,15 @@ async def test_a_scope_shows_the_history_of_what_is_in_it(mirrord: Mirrord) -> N
         ]
         foreign = value(mirrord.app, "SELECT id::text FROM change_set WHERE actor ->> 'name' <> 'scoped' LIMIT 1")
         unknown = "0190f3c2-7a1b-7c3d-8e4f-0123456789ab"
-        others = [await agent.refused("list_changes", since=change_set) for change_set in (foreign, unknown)]
+        foreign_refusals = [await agent.refused("list_changes", since=change_set) for change_set in (foreign, unknown)]
         for hidden, missing in (("Shut/Hidden.md", "Shut/None.md"), ("Shut", "None"), ("Hidden", "Nowhere")):
             for tool in ("page_history", "diff_page", "list_changes"):
                 answers = [await agent.refused(tool, path=path) for path in (hidden, missing)]
                 assert str(answers[0]).replace(hidden, missing) == str(answers[1])
         assert (await agent.refused("undo_changes"))["code"] == "NOTHING_TO_UNDO"
-        own = (await agent.call("create_page", title="Own", parentPath="Open", content=TEXT))["pageId"]
+        page_id = (await agent.call("create_page", title="Own", parentPath="Open", content=TEXT))["pageId"]
         query = "SELECT change_set::text FROM page_revision WHERE page_id = %s AND change_set IS NOT NULL"
-        own_set = eventually(lambda: value(mirrord.app, query, own), "the change set of the scope")
+        own_set = eventually(lambda: value(mirrord.app, query, page_id), "the change set of the scope")
         assert (await agent.call("list_changes", since=own_set))["changes"] == []
 
     assert {path: change["kind"] for path, change in listed.items() if "type" not in change} == {
@@ -377,5 +377,5 @@ async def test_a_scope_shows_the_history_of_what_is_in_it(mirrord: Mirrord) -> N
     assert text["content"].endswith("Open/Stays.md at first.\n")
     assert same["diff"] == ""
     assert [refusal["code"] for refusal in refusals] == ["UNKNOWN_VERSION", "UNKNOWN_VERSION", "INVALID_TIME"]
-    assert others[0]["code"] == "UNKNOWN_CHANGE_SET"
-    assert str(others[0]).replace(foreign, unknown) == str(others[1])
+    assert foreign_refusals[0]["code"] == "UNKNOWN_CHANGE_SET"
+    assert str(foreign_refusals[0]).replace(foreign, unknown) == str(foreign_refusals[1])

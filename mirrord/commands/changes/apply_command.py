@@ -16,13 +16,13 @@ from mirrord.commands.changes.accepted_part import (
 )
 from mirrord.commands.changes.applied_events import lines_of_changes
 from mirrord.commands.changes.change_previews import nothing_changed, preview_changes
-from mirrord.commands.changes.change_review import SettledChange
+from mirrord.commands.changes.change_review import OPEN_CONFLICT, SettledChange
 from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT
-from mirrord.commands.pages.sync_status import why_halted
+from mirrord.commands.pages.sync_status import note_on_deletions, why_halted
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId
 from mirrord.domain.review import ReviewChoice, choice_of
@@ -41,6 +41,15 @@ from mirrord.mirror.write.trash import TrashedFile
 from mirrord.mirror.write.tree_locks import write_lock
 
 MAX_MESSAGE_CHARACTERS = 2_000
+_MERGE_ADVICE = (
+    "Call review_changes with the path of each page: diff is your change, underneathDiff what others changed. Then "
+    "call discard_changes with that path: the page is as in the tree again. Read it, make of it what it should be, and "
+    "call apply_changes."
+)
+_CONFLICT_ADVICE = (
+    "Of a page with an open conflict, read_page it and the page with its other text, write into it what is right, "
+    "delete_page the other one in this change set too, and call apply_changes."
+)
 _TRASH_REASON = "deleted by a change set"
 
 
@@ -51,7 +60,7 @@ class AppliedChanges:
 
     created, edited, moved, deleted: numbers of files. merged: files that had changed in the tree too, where both
     changes fitted together. rejected: what a person did not accept, or not all of it; comment: the person's;
-    remainder: the change set that goes on with that.
+    remainder: the change set that goes on with that. note: that its deletions may wait for a person; None: they do not.
     """
 
     change_set: str
@@ -64,6 +73,7 @@ class AppliedChanges:
     rejected: tuple[str, ...] = ()
     comment: str | None = None
     remainder: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,13 @@ class _Application(Plan[AppliedChanges]):
             rejected=tuple(filter(session.tree.shows, self.part.rejected)),
             comment=ended.comment,
             remainder=ended.remainder,
+            note=None if self._approved_by(session) else note_on_deletions(session, counts[ChangeSort.DELETED]),
         )
+
+    def _approved_by(self, session: Session) -> str | None:
+        """The request that a person approved; None: no person looked at this."""
+        request = session.event_facts.get("request_id")
+        return str(request) if request is not None else None
 
     def _file_changes(self, session: Session, ended: DraftFacts) -> FileChanges:
         tree = _tree_of(self.draft)
@@ -173,6 +189,7 @@ class _Application(Plan[AppliedChanges]):
             restored=self._restored_names(tree),
             appended_lines=lines_of_changes(session, tree, ended, self.settled, self.entries, deletions),
             draft=(self.facts.directory, ended.encode()),
+            approved_by=self._approved_by(session),
         )
 
     def _restored_names(self, tree: DraftTree) -> list[str]:
@@ -313,11 +330,15 @@ def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:
         "CONFLICT",
         "conflict",
         f"Nothing was applied: {(sentence or '; '.join(pages[:10]) + overflow).removesuffix('.')}.",
-        "Call review_changes with the path of each page: diff is your change, underneathDiff what others changed. Then "
-        "call discard_changes with that path: the page is as in the tree again. Read it, make of it what it should "
-        "be, and call apply_changes.",
+        _way_out_of(clashes),
         {"pages": [{"path": path, "reason": reason} for path, reason in list(clashes.items())[:50]]},
     )
+
+
+def _way_out_of(clashes: Mapping[str, str]) -> str:
+    are_conflicts = [reason.startswith(OPEN_CONFLICT) for reason in clashes.values()]
+    sentences = [] if are_conflicts and all(are_conflicts) else [_MERGE_ADVICE]
+    return " ".join([*sentences, *([_CONFLICT_ADVICE] if any(are_conflicts) else [])])
 
 
 def _tree_of(draft: Session) -> DraftTree:

@@ -17,6 +17,7 @@ from mirrord.mirror.tree.observed_work import report_work
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of
 from mirrord.mirror.write.change_plan import SETTLED_PERCENT
 
+OPEN_CONFLICT = "has an open conflict"  # how the reason of such a clash begins
 _CONFLICT_COPY = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
 
 
@@ -140,8 +141,8 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, sources: _So
         if change.sort is ChangeSort.DELETED:
             return None
         raise _Clash(_what_became_of(session, change))
-    if _has_conflict_copy(session, change.claim.path, sources.names):
-        raise _Clash("has an open conflict, in a page beside it")
+    if (copy := _find_conflict_copy(session, change.claim.path, sources)) is not None:
+        raise _Clash(f"{OPEN_CONFLICT}, whose other text is in {copy}")
     if change.sort is ChangeSort.DELETED:
         if current != change.claim.digest:
             raise _Clash("was edited in the tree since, and the change set deletes it")
@@ -197,14 +198,17 @@ def _what_became_of(session: Session, change: DraftChange) -> str:
     return f"was renamed in the tree since, to {renamed}" if renamed is not None else "was deleted in the tree since"
 
 
-def _has_conflict_copy(session: Session, path: str, known_names: dict[tuple[bool, str], Sequence[str]]) -> bool:
+def _find_conflict_copy(session: Session, path: str, sources: _Sources) -> str | None:
+    """The page with the other text of an open conflict of *path*; None: there is none, or the changes remove it."""
     if not path.endswith(SUFFIX):
-        return False
+        return None
     parent, _, stem = directory_of(path, Kind.PAGE).rpartition("/")
     place = session.tree.shows(path), parent
-    if place not in known_names:
-        known_names[place] = (session.tree if place[0] else session.tree.whole).list_names(parent)
-    return any(name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)) for name in known_names[place])
+    if place not in sources.names:
+        sources.names[place] = (session.tree if place[0] else session.tree.whole).list_names(parent)
+    beside = (name for name in sources.names[place] if name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)))
+    copies = (f"{parent}/{name}".lstrip("/") for name in beside)
+    return next((copy for copy in copies if copy not in sources.leaving), None)
 
 
 def _old_text(tree: DraftTree, change: DraftChange) -> str | None:

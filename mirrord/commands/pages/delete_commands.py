@@ -14,6 +14,7 @@ from mirrord.commands.pages.page_trash import (
     collect_folder,
     remove_folder,
 )
+from mirrord.commands.pages.sync_status import note_on_deletions
 from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
 from mirrord.mirror.tree.scoped_tree import check_owned
 from mirrord.mirror.write.journal import Journal
@@ -27,13 +28,15 @@ class DeletedPage:
     """
     A page moved to the trash.
 
-    trash_id: argument of restore_page, which brings the pages below it back, too. below: theirs, by path.
+    trash_id: argument of restore_page, which brings the pages below it back, too. below: theirs, by path. note: that
+    the deletion waits for a person, or may; None: it does not.
     """
 
     page_id: str
     trash_id: str
     path: str
     below: dict[str, str]
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class _Deletion(Plan[DeletedPage]):
         below = page_trash.remove_pages_below(session, journal, self.children, trash_id)
         entry, _ = page_trash.remove_page(session, journal, self.page, key=trash_id)
         page_trash.remove_empty_directories(session.tree, self.page.path)
-        return DeletedPage(str(entry), trash_id, self.page.path, below)
+        note = note_on_deletions(session, len(below) + 1)
+        return DeletedPage(str(entry), trash_id, self.page.path, below, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class _FolderDeletion(Plan[DeletedPage]):
 
     def carry_out(self, session: Session, journal: Journal) -> DeletedPage:
         entry, trash_id, trash_ids = remove_folder(session, journal, self.doomed)
-        return DeletedPage(entry, trash_id, self.doomed.folder.path, trash_ids)
+        note = note_on_deletions(session, len(trash_ids) + len(self.doomed.attachments))
+        return DeletedPage(entry, trash_id, self.doomed.folder.path, trash_ids, note)
 
 
 @command("delete_page")

@@ -8,12 +8,14 @@ from itertools import islice
 from typing import Any
 
 from mirrord.commands.core.session import Session
+from mirrord.domain.approval import MIN_DELETIONS
 from mirrord.domain.entry import Digest
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree.tree_layout import PAUSE_FILE
 
 MAX_WAIT_SECONDS = 30.0  # longest wait, in seconds
 _POLL_SECONDS = 0.01  # seconds between two checks
+HALTED = "Deletions or emptied pages await the decision of a person, who sees them with `mirrord halts`."
 _MAX_LISTED = 20  # conflicts and problems in one answer
 _CONFLICT = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
 
@@ -74,7 +76,7 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
         conflicts=_find_conflicts(session),
         problems=problems,
         halted=bool(facts.get("halted")),
-        sentences=_read_sentences(session, alive=alive) if is_whole or not alive else (),
+        sentences=(*_read_sentences(session, alive=alive), *([HALTED] if facts.get("halted") else [])),
         path=page.path if page is not None else None,
         digest=page.digest.hex() if page is not None else None,
         synced=synced,
@@ -88,7 +90,18 @@ def why_halted(session: Session) -> str | None:
     if stat is not None and stat.is_file:
         return f"Sync is paused by a person, with the file {PAUSE_FILE}."
     if _read_facts(session)[0].get("halted"):
-        return "Sync has halted: deletions or emptied pages await the decision of a person."
+        return HALTED
+    return None
+
+
+def note_on_deletions(session: Session, count: int) -> str | None:
+    """What who deletes *count* pages should know: that this waits for a person, or may; None: nothing."""
+    if session.draft is not None:
+        return None
+    if _read_facts(session)[0].get("halted"):
+        return f"{HALTED} This deletion joins them, unless it is undone."
+    if count > MIN_DELETIONS:
+        return f"More than {MIN_DELETIONS} deletions at once may wait until a person confirms them: see sync_status."
     return None
 
 
@@ -137,9 +150,11 @@ def _without_reason(problem: Problem) -> Problem:
 
 
 def _read_sentences(session: Session, *, alive: bool) -> tuple[str, ...]:
-    """Sentences about this tenant, without the path of the mirror on this machine."""
+    """Sentences about this tenant, without the path of the mirror on this machine; reasons tell of hidden files."""
     if not alive:
         return ("No daemon is running on this tenant: pages can be read and written, and are synced when one does.",)
+    if session.tree.whole is not session.tree:
+        return ()
     degraded = (Heartbeat(session.tree.root.parent).read() or {}).get("degraded", [])
     prefix = f"{session.tenant_name}: "
     return tuple(

@@ -35,7 +35,7 @@ _SHARED_NOTE = (
 )
 _CLASH_NOTE = (
     "A page with a clash keeps all of it from being applied: discard_changes with its path shows it as the "
-    "tree has it, to be read and changed again."
+    "tree has it, to be read and changed again. With an open conflict, delete_page the page with its other text, too."
 )
 
 
@@ -154,6 +154,7 @@ def _apply_answer(applied: "AppliedChanges") -> Wire:
         **({"merged": list(applied.merged)} if applied.merged else {}),
         **({"comment": applied.comment} if applied.comment else {}),
         **({"rejected": list(applied.rejected), "remainder": applied.remainder} if applied.rejected else {}),
+        **({"note": applied.note} if applied.note is not None else {}),
     }
     return {"changeSet": applied.change_set, "state": "applied", "pages": applied.pages, **counts, **optional}
 

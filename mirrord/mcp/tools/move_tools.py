@@ -70,7 +70,8 @@ def _delete_answer(deleted: "DeletedPage") -> Wire:
     below: dict[str, Any] = {}
     if deleted.below:
         below = {"below": dict(islice(deleted.below.items(), MAX_LISTED)), "pages": len(deleted.below) + 1}
-    return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below}
+    note = {"note": deleted.note} if deleted.note is not None else {}
+    return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below, **note}
 
 
 def _restore_answer(restored: "RestoredPage") -> Wire:

@@ -31,12 +31,14 @@ class AppliedPlan:
     What one plan changes. directory: of the plan, in its journal.
 
     paths: of files and directories before and after. removed: those that it removes. entries: of its files.
+    approved_by: the id of the request that a person approved, which rows know; None: no person looked at it.
     """
 
     directory: str
     paths: frozenset[str]
     removed: frozenset[str]
     entries: frozenset[EntryId]
+    approved_by: str | None = None
 
     @property
     def name(self) -> str:
@@ -55,6 +57,7 @@ def note_plan(tree: Tree, plan: AppliedPlan) -> None:
         "paths": sorted(plan.paths),
         "removed": sorted(plan.removed),
         "entries": sorted(map(str, plan.entries)),
+        "approved_by": plan.approved_by,
     }
     tree.make_directories(APPLIED_PATH, PRIVATE_MODE)
     with tree.open_directory(APPLIED_PATH) as notes:
@@ -117,7 +120,14 @@ def _decode_note(data: bytes) -> AppliedPlan | None:
     try:
         raw = json.loads(data)
         entries = frozenset(EntryId(UUID(entry)) for entry in raw["entries"])
-        return AppliedPlan(raw["directory"], frozenset(raw["paths"]), frozenset(raw["removed"]), entries)
+        approved_by = raw.get("approved_by")
+        return AppliedPlan(
+            raw["directory"],
+            frozenset(raw["paths"]),
+            frozenset(raw["removed"]),
+            entries,
+            approved_by if isinstance(approved_by, str) else None,
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

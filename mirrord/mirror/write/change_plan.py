@@ -66,8 +66,8 @@ class FileChanges:
     """
     Changes that belong together; their paths are those after all moves, those of removals before.
 
-    directories: to make if they are missing. folder_records: removed directories, for the trash. Others: as in
-    ChangePlan.
+    directories: to make if they are missing. folder_records: removed directories, for the trash. approved_by: the
+    request that a person approved; None: no person looked at it. Others: as in ChangePlan.
     """
 
     moves: Sequence[FileMove] = ()
@@ -79,6 +79,7 @@ class FileChanges:
     restored: Sequence[str] = ()
     appended_lines: tuple[str, str] | None = None
     draft: tuple[str, str] | None = None
+    approved_by: str | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -124,7 +125,7 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             plan = _stage(staging, changes)
             mark_unfinished(tree)
             _write_plan(journal, slots, plan)
-            applied_plans.note_plan(tree, _noted(plan, f"{journal.path}/{name}"))
+            applied_plans.note_plan(tree, _noted(plan, f"{journal.path}/{name}", changes.approved_by))
             undone.pop_all()
         try:
             _do_steps(tree, plan, slots)
@@ -286,7 +287,7 @@ def _inode_of(tree: Tree, path: str) -> int:
     return stat.inode
 
 
-def _noted(plan: ChangePlan, directory: str) -> AppliedPlan:
+def _noted(plan: ChangePlan, directory: str, approved_by: str | None) -> AppliedPlan:
     """The note about *plan*. directory: of the plan, in its journal."""
     places = {path for step in plan.steps for path in (step.path, step.source) if path}
     removed = {disposal.path for disposal in plan.disposals if disposal.reason} | {*plan.emptied}
@@ -295,6 +296,7 @@ def _noted(plan: ChangePlan, directory: str) -> AppliedPlan:
         paths=frozenset(places.union(plan.made_directories, removed)),
         removed=frozenset(removed),
         entries=frozenset(EntryId(UUID(step.entry)) for step in plan.steps),
+        approved_by=approved_by,
     )
 
 

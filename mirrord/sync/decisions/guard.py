@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-MIN_DELETIONS = 25
+from mirrord.domain.approval import MIN_DELETIONS
+
 MAX_DELETED_SHARE = 0.10  # of a tenant's live entries
 QUIET_SECONDS = 2.0  # seconds without a further deletion before the gathered ones are weighed
 RECENT_SECONDS = 600.0  # seconds for which earlier deletions of the same side count, too

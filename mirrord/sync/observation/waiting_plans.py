@@ -52,6 +52,12 @@ class MetPlans:
         return frozenset[str]().union(*(plan.removed for plan in self.plans))
 
     @property
+    def approved_by(self) -> frozenset[str]:
+        """The requests that a person approved; none if one of the plans has none."""
+        requests = {plan.approved_by for plan in self.plans}
+        return frozenset() if None in requests else frozenset(filter(None, requests))
+
+    @property
     def entries(self) -> frozenset[EntryId]:
         """The entries of their files."""
         return frozenset[EntryId]().union(*(plan.entries for plan in self.plans))
