@@ -17,7 +17,7 @@ from mirrord.daemon.lease_renewal import BEAT_SECONDS_PER_MIRROR, MirrorRows
 from mirrord.daemon.mirror_reports import MirrorReports
 from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.postgres_care import keep_postgres
-from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching, close_mirror
+from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching, close_mirrors
 from mirrord.daemon.shared_parts import SharedParts
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db.content.tenant_pasts import TenantPast, load_pasts
@@ -117,9 +117,10 @@ class Daemon(MirrorReports):
                 if not self.stop.is_set():
                     async with run_together(self._make_tasks(database), self.stop):
                         await self.stop.wait()
+                        for mirror in self.mirrors.values():
+                            mirror.engine.queue.wake()  # an idle one looks at its root every 0.2 seconds a mirror
         finally:
-            for mirror in self.mirrors.values():
-                await close_mirror(database, mirror)
+            await close_mirrors(database, self.mirrors.values())
 
     async def _open_first(self, database: Database, fill: Path | None) -> None:
         if self.postgres.embedded is None:

@@ -16,7 +16,7 @@ import uvloop
 from mirrord import app
 from mirrord.config import Config
 from mirrord.daemon.daemon import MAX_CONNECTIONS, Daemon
-from mirrord.daemon.running_mirror import RunningMirror, Watching, close_mirror
+from mirrord.daemon.running_mirror import RunningMirror, Watching, close_mirrors
 from mirrord.daemon.tenant_claims import TenantClaims
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db.database import Database
@@ -198,6 +198,7 @@ class EngineProcess(Daemon):
     async def _work_on(self, mirror: RunningMirror, stop: asyncio.Event) -> None:
         async with run_together(self._make_mirror_tasks(mirror, stop), stop):
             await stop.wait()
+            mirror.engine.queue.wake()
 
     def _stop_on_failure(self, task: "asyncio.Future[None]") -> None:
         if not task.cancelled() and task.exception() is not None:
@@ -210,7 +211,7 @@ class EngineProcess(Daemon):
         try:
             await work.task
         finally:
-            await close_mirror(database, mirror)
+            await close_mirrors(database, [mirror])
         self._parts.fair_shares.leave()
         self._listening_ends.set()
         for sentence in mirror.opened.sides.tree.missing_abilities:
@@ -221,8 +222,7 @@ class EngineProcess(Daemon):
         for work in self._works.values():
             work.stop.set()
         await asyncio.gather(*(work.task for work in self._works.values()), return_exceptions=True)
-        for mirror in self.mirrors.values():
-            await close_mirror(database, mirror)
+        await close_mirrors(database, self.mirrors.values())
         for work in self._works.values():
             if (failure := work.task.exception()) is not None:
                 raise failure

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, may_be_synced
 from mirrord.mirror.tree_watch import watch
 from mirrord.mirror.write.question_files import QUESTIONS_FOLDER
 from mirrord.sync.engine import Engine
-from mirrord.sync.timing import pause
+from mirrord.sync.timing import pause, run_some_at_once
 
 
 @dataclass(slots=True)
@@ -107,13 +107,16 @@ class RunningMirror:
         return self.engine.is_idle and self.events.is_idle and self.approver.idle
 
 
-async def close_mirror(database: Database, mirror: RunningMirror) -> None:
-    """Release the lease of a mirror at which nothing works any more, and then its lock."""
-    lease = mirror.opened.sides.lease
-    if lease is not None:
+CLOSED_TOGETHER = 8  # mirrors that are closed at the same time: each waits for the disk
+
+
+async def close_mirrors(database: Database, mirrors: Collection[RunningMirror]) -> None:
+    """Release the leases of mirrors at which nothing works any more, and then their locks."""
+    leases = [lease for mirror in mirrors if (lease := mirror.opened.sides.lease) is not None]
+    if leases:
         with suppress(Unavailable):
-            await mirror_leases.release_lease(database, lease)
-    mirror.opened.close()
+            await mirror_leases.release_leases(database, leases)
+    await run_some_at_once([asyncio.to_thread(mirror.opened.close) for mirror in mirrors], CLOSED_TOGETHER)
 
 
 CHECK_SECONDS = 0.02  # seconds between checks whether everything is done
