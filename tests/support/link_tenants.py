@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from mirrord.documents.derivation_schedule import follow_batch
-from mirrord.documents.document_derivation import Deriver, PageRate, Workers
+from mirrord.documents.document_derivation import Deriver, PageRate
 from mirrord.documents.link_rewriting import rewrite_pages
 from tests.support.entries import value
 from tests.support.mirrors import Mirror
@@ -13,13 +13,11 @@ MAX_ROUNDS = 30  # until nothing changes
 
 async def derive(mirror: Mirror) -> None:
     """Carry everything over, derive all documents, and let the meanings of links follow; no text is rewritten."""
-    workers = Workers()
-    deriver = Deriver(mirror.engine.sides, workers, PageRate())
+    deriver = Deriver(mirror.engine.sides, mirror.workers, PageRate())
     await mirror.settle()
     while await deriver.derive_some() or await follow_batch(mirror.engine.sides):
         pass
     await deriver.finish()
-    workers.terminate()
 
 
 async def let_links_follow(mirror: Mirror) -> None:
