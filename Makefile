@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-binding demo-research
+.PHONY: help run web package test test-thorough check lint types laws house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-binding demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faul
 
 check: lint types ## Check style and types, and run the unit tests with a fifth of the examples: about a minute
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=quick tests/unit tests/test_architecture.py
+
+laws: $(EVERYTHING) ## Play every law with all of its examples: tests play two fifths of them, `make check` a fifth
+	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=full -m "hypothesis and not slow" tests
 
 house: $(EVERYTHING) ## Print the figures of readability: sizes, names, parameters, citations
 	@$(BIN)/python -m tests.house

@@ -10,11 +10,12 @@ from psycopg.types.json import Jsonb
 from mirrord.errors import Damaged
 from mirrord.markdown.schema.document import MAX_SPANNED_PLACES, check_document
 from tests.support.entries import value
+from tests.support.laws import scale_examples
 from tests.support.rows import Connection
 from tests.system.test_page_editor import without_nul
 from tests.unit.codec.documents import documents
 
-PATIENT = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+PATIENT = settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 TEXT: Any = {"type": "text", "text": "a"}
 PARAGRAPH: Any = {"type": "paragraph", "content": [TEXT]}
 TABLE: Any = {

@@ -24,11 +24,11 @@ from mirrord.operations.undo import UndoRequest, preview_undo
 from mirrord.operations.undo_plan import REMOVED
 from tests.support.change_sets import AGENT
 from tests.support.entries import add, add_page, change, value
+from tests.support.laws import scale_examples
 from tests.support.removed_texts import connect_clock, let_days_pass, purge_texts
 from tests.support.rows import Connection
 
 PERSON = Actor("human", "ada")
-EXAMPLES = 80
 PAGES = 2
 FIRST_VERSIONS = 4  # of each page, before anything else happens
 _numbers = itertools.count(1)
@@ -272,7 +272,7 @@ async def check_needs(database: Database, world: World, since: datetime) -> None
         assert REMOVED not in {clash.reason for clash in outcome.clashes}
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=scale_examples(80))
 @given(
     phases=st.tuples(*[st.lists(steps, max_size=5)] * 3),
     waits=st.tuples(*[st.integers(1, 2)] * 2),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.place import FOLDING, name_key
 from tests.support.entries import value
+from tests.support.laws import scale_examples
 from tests.support.rows import Connection
 
 SURROGATES = range(0xD800, 0xE000)  # no text of Postgres holds one
@@ -53,7 +54,7 @@ def test_every_decomposed_letter_that_folds_has_the_same_key_in_sql(app_connecti
     assert asked(app_connection, KEYS, names) == [name_key(name) for name in names]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=scale_examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cn", "Cs"]).filter(lambda c: c != "\0"))))
 def test_whole_names_have_the_same_key_in_sql(app_connection: Connection, names: list[str]) -> None:
     assert asked(app_connection, KEYS, names) == [name_key(name) for name in names]

@@ -22,11 +22,12 @@ from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import row_of, value
 from tests.support.harness import Mirrord, eventually
+from tests.support.laws import scale_examples
 from tests.support.rows import Connection
 from tests.unit.codec.documents import documents, markdown
 from tests.unit.codec.test_starterkit import EVERY_KIND, as_sent
 
-PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+PATIENT = settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.sampled_from(["", "doc", "text", "table", "callout"])),
     lambda values: st.one_of(

@@ -14,6 +14,7 @@ from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from mirrord.web.rows.search_rows import load_recent
 from tests.support.entries import add_folder, add_page, change, delete, place, value
+from tests.support.laws import scale_examples
 from tests.support.rows import Connection
 from tests.support.searches import make_searchable, titles_of
 
@@ -379,13 +380,13 @@ def test_a_query_is_words_whatever_it_looks_like(app: Connection, query: str) ->
     assert value(app, "SELECT count(*) FROM mirrord.page") == len(PAGES)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=80))
 def test_every_text_is_a_query(app: Connection, query: str) -> None:
     titles_of(app, query)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.from_regex(r"[^\W\d_]{1,12}", fullmatch=True), min_size=1, max_size=4))
 def test_a_page_is_found_by_each_of_its_words(
     app: Connection, daemon_connection: Connection, tenant: TenantId, words: list[str]

@@ -21,6 +21,7 @@ from mirrord.markdown.write.content_losses import USUAL_LIMITS, find_loss
 from mirrord.markdown.write.render import NewViews, render, splice_document
 from tests.guide import examples, name_of
 from tests.support import node
+from tests.support.laws import scale_examples
 from tests.support.tiptap import SOURCE, TipTap, running
 from tests.unit.codec.documents import documents, markdown
 from tests.unit.codec.test_json_schema import is_valid
@@ -30,7 +31,7 @@ CORPORA = ROOT.parent / "shared" / "corpora"
 FILES = [*sorted((ROOT / "tests" / "cases").glob("*.md")), *sorted((ROOT / "data" / "sample").rglob("*.md"))]
 OURS = [pytest.param(path, id=path.stem) for path in FILES]
 GUIDE = [pytest.param(content, id=name_of(text)) for text, content in examples()]
-PATIENT = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+PATIENT = settings(max_examples=scale_examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

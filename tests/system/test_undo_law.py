@@ -19,10 +19,10 @@ from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.operations.undo import UndoOutcome, UndoRequest, undo
 from tests.support.change_sets import AGENT
 from tests.support.entries import add, add_attachment, add_folder, add_page, change, value
+from tests.support.laws import scale_examples
 from tests.support.rows import Connection
 
 PERSON = Actor("human", "ada")
-EXAMPLES = 40
 _numbers = itertools.count(1)
 
 numbers = st.integers(0, 5)
@@ -152,7 +152,7 @@ async def _undo(dsn: str, tenant: TenantId, change_set: UUID) -> UndoOutcome:
         return await undo(database, tenant, UndoRequest(PERSON, str(change_set)))
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=scale_examples(40))
 @given(changes=st.lists(steps, min_size=1, max_size=8))
 def test_changes_and_their_undo_are_nothing_and_the_undo_of_that_is_a_redo(
     module_dsn: str, daemon: Connection, changes: list[tuple[Any, ...]]

@@ -137,7 +137,7 @@ async def _undo_and_redo(mirrord: Mirrord, token: str, planned: list[tuple[Any, 
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=scale_examples(5), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scale_examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(steps, min_size=1, max_size=5))
 def test_whatever_tools_did_is_undone_and_redone(mirrord: Mirrord, token: str, planned: list[tuple[Any, ...]]) -> None:
     asyncio.run(_undo_and_redo(mirrord, token, planned))
