@@ -112,8 +112,8 @@ def _print_change(review: StoredReview, change: ChangePreview) -> None:
     click.echo(strip_controls(f"\n{change.kind} {change.path}" + (f"  ({', '.join(notes)})" if notes else "")))
     if (reason := clashes_of([change], review.choice).get(change.path)) is not None:
         click.secho(f"  clashes: it {strip_controls(reason)}", bold=True)
-    if change.new is None and change.old is not None and change.kind != "deleted":
-        click.echo("  Its bytes change; there is no text to show.")
+    if change.new is None and change.kind in ("created", "edited"):
+        click.echo("  It is no text that could be shown; accept or reject it as a whole.")
     for block in review_choices.blocks_of(change):
         click.secho(f"  block {block.number}", bold=True)
         lines = unified_diff(block.old.splitlines(), block.new.splitlines(), lineterm="", n=1)

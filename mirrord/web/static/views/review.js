@@ -23,7 +23,10 @@ function checkbox(label, checked, onchange, disabled = false) {
   return make("label", { class: "choice" }, box, label);
 }
 
-const rendered = (found) => renderedPair([REVIEW.now, REVIEW.then], [found.old_document, found.new_document], REVIEW.nothingToShow);
+/** Whether a new or changed file is no text that can be shown. */
+const isBytes = (page, found) => found.text === null && ["created", "edited"].includes(page.kind);
+
+const rendered = (page, found) => renderedPair([REVIEW.now, page.clash ? REVIEW.proposed : REVIEW.then], [found.old_document, found.new_document], REVIEW.nothingToShow);
 
 /** The changed blocks of a page as source, each with its own choice, and beside them the page as it reads. */
 function detail(review, page, choice, found, again) {
@@ -33,7 +36,7 @@ function detail(review, page, choice, found, again) {
     make("div", { class: "block" }, canChoose ? checkbox(REVIEW.block(number), !choice.left.has(number), (on) => (on ? choice.left.delete(number) : choice.left.add(number))) : null, ...differenceOf(hunks)));
   const source = found.hunks ? differenceOf(found.hunks) : blocks;
   return [
-    make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, REVIEW.source), ...(source.length ? source : [make("p", {}, REVIEW.textStays)])), rendered(found)),
+    make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, REVIEW.source), ...(source.length ? source : [make("p", {}, isBytes(page, found) ? REVIEW.bytes : REVIEW.textStays)])), rendered(page, found)),
     review.may_decide && found.text !== null && page.can_edit ? editing(review, page, choice, found, again) : null,
   ];
 }
