@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from mirrord.db import review_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.db.database import Connection
 from mirrord.db.review_rows import StoredReview
+from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
 from mirrord.domain.review import ChangePreview, clashes_of
 from mirrord.errors import Refused, Stale, UserError
@@ -33,8 +34,8 @@ _ID_LENGTH = 18  # characters of an id, as in the list of change sets
 
 
 def list_waiting(config: Config, tenant: str | None) -> list[StoredRequest]:
-    """The change sets that wait for a person."""
-    return run_in_transaction(config, tenant, review_rows.list_waiting)
+    """The change sets that wait for a person, and those that were accepted and are not applied yet."""
+    return run_in_transaction(config, tenant, review_rows.list_unapplied)
 
 
 def format_waiting(stored: StoredRequest) -> str:
@@ -44,7 +45,12 @@ def format_waiting(stored: StoredRequest) -> str:
     entries, title = "1 entry" if count == 1 else f"{count} entries", strip_controls(str(facts.get("title", "")))
     identifier = str(stored.arguments["change_set"])[:_ID_LENGTH]
     author = strip_controls(format_actor(stored.actor))
-    return f"{identifier}  {format_time(stored.requested_at)}  {author:<20} {'in review':<9} {entries:<12} {title}"
+    state = _state_of(stored)
+    return f"{identifier}  {format_time(stored.requested_at)}  {author:<20} {state:<9} {entries:<12} {title}"
+
+
+def _state_of(stored: StoredRequest) -> str:
+    return "accepted" if stored.state is RequestState.APPROVED else "in review"
 
 
 def waiting_facts(stored: StoredRequest) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def waiting_facts(stored: StoredRequest) -> dict[str, Any]:
         "title": facts.get("title"),
         "message": stored.arguments.get("message"),
         "actor": dict(stored.actor),
-        "state": "in review",
+        "state": _state_of(stored),
         "request": str(stored.id),
         "started_at": stored.requested_at.isoformat(),
         "entries_count": facts.get("changed_pages_count"),
@@ -85,17 +91,23 @@ def print_review(look: Look, page: str | None, *, as_json: bool) -> int:
     for change in changes:
         _print_change(review, change)
     identifier = review.change_set[:_ID_LENGTH]
-    for path in clashes_of(changes, review.choice):
-        click.echo(f"\n{_help_with(identifier, strip_controls(path))}")
+    if clashes := clashes_of(changes, review.choice):
+        click.echo(f"\n{_help_with(identifier, review, clashes)}")
     click.echo(f"\nmirrord changes accept {identifier} --shown {review.shown}   # or with --page PATH, --block PATH:N")
     click.echo(f"mirrord changes reject {identifier} --comment …")
     return EXIT_DIFFERENT
 
 
-def _help_with(identifier: str, path: str) -> str:
-    return (
-        f'mirrord changes edit {identifier} "{path}"   # write what it should be, or leave it out:\n'
-        f'mirrord changes reject {identifier} --page "{path}"'
+def _help_with(identifier: str, review: StoredReview, clashes: Collection[str]) -> str:
+    """The commands that end these clashes."""
+    mendable = {change.path for change in review.changes if change.clash is None or change.is_mendable}
+    edits = [
+        f'mirrord changes edit {identifier} "{strip_controls(path)}"   # write what it should be, or leave it out:'
+        for path in sorted(mendable & {*clashes})
+    ]
+    pages = " ".join(f'--page "{strip_controls(path)}"' for path in sorted(clashes))
+    return "\n".join(
+        [*edits, f"mirrord changes reject {identifier} {pages}   # leave it to the agent, accept the rest"]
     )
 
 
@@ -163,7 +175,7 @@ def accept(config: Config, options: _AcceptOptions) -> int:
     try:
         accepted = _run_reviewer(config, options.tenant, lambda reviewer: reviewer.accept(acceptance))
     except Clashing as error:
-        calls = "\n".join(_help_with(options.change_set, strip_controls(path)) for path in error.clashes)
+        calls = _help_with(error.review.change_set[:_ID_LENGTH], error.review, error.clashes)
         raise Refused(f"{error} It still waits:\n{calls}") from error
     except Stale as error:
         click.echo(f"{error} This is what it is now:", err=True)
@@ -172,7 +184,8 @@ def accept(config: Config, options: _AcceptOptions) -> int:
     returned = {*accepted.review.choice.rejected, *accepted.review.choice.blocks}
     note = f" {len(returned)} go back to the agent, as a whole or in part." if returned else ""
     if not accepted.is_applied:
-        click.echo(f"Accepted, and not applied yet: the daemon does that when it runs.{note}", err=True)
+        advice = "it is applied when sync runs; `mirrord status` says what it waits for"
+        click.echo(f"Accepted, and not applied yet: {advice}.{note}", err=True)
         return EXIT_UNAVAILABLE
     click.echo(f"Accepted and applied.{note}")
     return 0

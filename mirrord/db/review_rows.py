@@ -74,8 +74,17 @@ class StoredReview:
 
 async def list_waiting(connection: Connection, tenant: TenantId) -> list[StoredRequest]:
     """The requests to apply change sets that wait for a person, the oldest first."""
-    waiting = await approval_rows.list_requests(connection, tenant, [RequestState.PENDING])
-    return [stored for stored in waiting if "change_set" in stored.arguments]
+    return await _list_in(connection, tenant, [RequestState.PENDING])
+
+
+async def list_unapplied(connection: Connection, tenant: TenantId) -> list[StoredRequest]:
+    """The requests of list_waiting(), and those that are accepted and not carried out yet."""
+    return await _list_in(connection, tenant, [RequestState.PENDING, RequestState.APPROVED])
+
+
+async def _list_in(connection: Connection, tenant: TenantId, states: Sequence[RequestState]) -> list[StoredRequest]:
+    stored_requests = await approval_rows.list_requests(connection, tenant, states)
+    return [stored for stored in stored_requests if "change_set" in stored.arguments]
 
 
 async def is_outdated(connection: Connection, tenant: TenantId, request: UUID) -> bool:

@@ -14,13 +14,13 @@ _MAX_NAMED = 10  # pages in an error
 
 
 class Clashing(Refused):
-    """Pages of the accepted part cannot be applied. clashes: why, by path."""
+    """Pages of the accepted part of a review cannot be applied. clashes: why, by path."""
 
-    def __init__(self, clashes: Mapping[str, str]) -> None:
+    def __init__(self, review: StoredReview, clashes: Mapping[str, str]) -> None:
         pages = [f"{path} {reason}" for path, reason in sorted(clashes.items())]
         overflow = f"; and {len(pages) - _MAX_NAMED} more" if len(pages) > _MAX_NAMED else ""
         super().__init__(f"Nothing was accepted: {'; '.join(pages[:_MAX_NAMED])}{overflow}.")
-        self.clashes = clashes
+        self.review, self.clashes = review, clashes
 
 
 def blocks_of(change: ChangePreview) -> list[ChangedBlock]:
@@ -106,7 +106,7 @@ def check_accepted(review: StoredReview, choice: ReviewChoice) -> None:
     if paths and not {*paths} - choice.rejected:
         raise UserError("Every page of it is rejected; reject the change set instead.")
     if clashes := clashes_of(review.changes, choice):
-        raise Clashing(clashes)
+        raise Clashing(review, clashes)
     if separated := find_separated(review.changes, choice):
         raise Refused(_separation_of(review, separated))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.clients import Agent
-from tests.support.harness import Mirrord
+from tests.support.harness import Mirrord, eventually
 from tests.support.reviews import (
     ALPHA,
     agent_of,
@@ -128,6 +128,7 @@ async def test_the_rest_is_accepted_where_one_page_clashes(mirrord: Mirrord, fol
         write(mirrord, other, "# Gone\n\nstill needed\n")
         code, printed = run(mirrord, "accept", change_set)
         assert (code, f"{other} was edited in the tree since" in printed) == (4, True)
+        assert ("changes edit" in printed, f'--page "{other}"' in printed) == (False, True)  # a deletion has no text
         changes(mirrord, "reject", change_set, "--page", other)
         write(mirrord, alpha, ALPHA.replace("second", "the person's"))
         assert waiting(mirrord, change_set)["choice"]["rejected"] == [other]
@@ -199,3 +200,20 @@ async def test_blocks_are_counted_as_they_were_shown_or_none_is_accepted(mirrord
         changes(mirrord, "accept", change_set, "--block", f"{alpha}:1")
         assert text(mirrord, alpha) == "# Alpha\n\nthe first\n\nsecond\n\nthe third\n"
         await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_what_is_accepted_while_sync_is_paused_is_listed_until_it_is_applied(
+    mirrord: Mirrord, folder: str
+) -> None:
+    pause = mirrord.root / "PAUSE"
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        pause.touch()
+        eventually(lambda: not waiting(mirrord, change_set)["is_current"], "the pause")
+        code, printed = run(mirrord, "accept", change_set)
+        assert (code, "not applied yet" in printed) == (3, True)
+        assert "accepted" in changes(mirrord, "list").splitlines()[0]
+        assert text(mirrord, f"{folder}/Alpha.md") == ALPHA
+        pause.unlink()
+        await settled(mirrord, agent, change_set, "applied")
+        assert "accepted" not in changes(mirrord, "list").splitlines()[0]

@@ -179,3 +179,11 @@ async def test_a_local_agent_with_a_scope_undoes_and_asks_for_history_within_it(
     assert undone["undone"] is True
     eventually(lambda: mirrord.text("Open/Local.md") == PAGES["Open/Local.md"], "the earlier text")
     assert "- elsewhere" in (mirrord.text("Shut/Local.md") or "")
+
+
+def test_who_makes_a_token_is_told_which_patterns_mean_nothing_in_the_tree(mirrord: Mirrord) -> None:
+    patterns = ("--write", "open/**", "--read", "Opne/**", "--deny", "Shut/None.md")
+    ran = mirrord.run("tenant", "token", mirrord.tenant, *patterns)
+    assert ran.returncode == 0
+    named = [line for line in ran.stderr.splitlines() if line.startswith("Nothing in the tree matches")]
+    assert [line.split("'")[1] for line in named] == ["Opne/**", "Shut/None.md"]
