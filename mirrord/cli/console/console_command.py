@@ -9,13 +9,14 @@ from mirrord import app
 from mirrord.auth.roles import Role
 from mirrord.auth.sign_in import INVITATION_SECONDS, Gate
 from mirrord.cli.console import people_commands, sharing_commands
+from mirrord.cli.console.console_address import console_url
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import current_person
 from mirrord.config import Config
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable, UserError
 from mirrord.telemetry.process_reports import log_to
-from mirrord.web.console_server import last_url, place_of, serve_console, sign_in_url, url_of
+from mirrord.web.console_server import place_of, serve_console, sign_in_url
 
 
 @click.group(invoke_without_command=True)
@@ -61,7 +62,7 @@ def print_link(config: Config, tenant: str | None, name: str | None, role: str |
     gate = Gate(config.data)
     tenant_id = run(_find_tenant(config, tenant)) if tenant is not None else None
     token = gate.invite(name or current_person().name, tenant_id, role=Role(role or Role.WRITER))
-    click.echo(sign_in_url(last_url(config.data) or url_of(config.console.port), token))
+    click.echo(sign_in_url(console_url(config), token))
     click.echo(f"It works once, within {INVITATION_SECONDS // 3600} hours.", err=True)
 
 

@@ -6,6 +6,7 @@ import click
 
 from mirrord.auth.page_shares import MAX_SHARE_DAYS, PageShare, SharedPlace, ShareStore
 from mirrord.auth.sign_in import Gate
+from mirrord.cli.console.console_address import console_url
 from mirrord.cli.options import tenant_option, with_config_options
 from mirrord.cli.output import current_person
 from mirrord.cli.tenant_database import run_in_transaction
@@ -15,7 +16,6 @@ from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
 from mirrord.operations.restore import find_page
-from mirrord.web.console_server import last_url, url_of
 
 
 @click.command("share")
@@ -87,7 +87,7 @@ def _find_place(config: Config, tenant: str | None, page: str, *, inside: bool) 
 
 
 def _address_of(config: Config, token: str) -> str:
-    return f"{last_url(config.data) or url_of(config.console.port)}/s/{token}"
+    return f"{console_url(config)}/s/{token}"
 
 
 def _line_of(share: PageShare, path: str) -> str:
