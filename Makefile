@@ -89,7 +89,7 @@ demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row
 tour: $(EVERYTHING) web ## A day of a person in the console over VAULT=data/sample: screenshots in INTO=site/tour
 	@$(BIN)/python -m tests.tour $(or $(VAULT),data/sample) $(or $(INTO),site/tour)
 
-demo-binding: $(EVERYTHING) ## Watch an app whose tables are bound: each of its statements, and the file it became
+demo-binding: $(EVERYTHING) ## Watch an app whose tables are bound: its pages as files, and edits of files in its rows
 	@$(BIN)/python -m tests.binding_demo
 
 demo-research: $(EVERYTHING) ## Watch an agent organise research, and a person approve

@@ -1,20 +1,23 @@
 """
-`python -m tests.binding_demo`: a knowledge base with tables of its own, bound: its pages are files, as it writes them.
+`python -m tests.binding_demo`: a knowledge base with tables of its own, bound first to be read, then both ways.
 
-The app knows its own tables only; each of its statements is shown, and then what became of it in the tree.
+The app knows its own tables only; each act is shown, and then the file or the row of the app that it became.
 """
 
+import asyncio
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from tests.binding.knowledge_base import MAPPING, KnowledgeBase, install_app
+from tests.binding.knowledge_base import MAPPING, TWO_WAY_MAPPING, KnowledgeBase, OutdatedError, install_app
+from tests.support.clients import on_stdio, process
 from tests.support.harness import Mirrord, eventually
 
 
@@ -43,6 +46,23 @@ class Show:
         self.console.print(f"  [green]file[/] {escape(path)}  [dim]{waited:.0f} ms[/]")
         self.console.print(escape("".join(f"     {line}\n" for line in text.splitlines())), end="")
 
+    def await_app(self, began: float, page: str, condition: Callable[[], bool]) -> None:
+        """Show the row of a page in the app when *condition* holds."""
+        eventually(condition, f"the app has the change of {page}", pause=0.001)
+        waited = (time.perf_counter() - began) * 1000
+        row, block = self.app.page(page), self.app.block(page)
+        self.console.print(
+            f"  [green]app[/]  {escape(row['title'])}, version {block['version']}  [dim]{waited:.0f} ms[/]"
+        )
+        self.console.print(f"     parent_id: {row['parent_id']}")
+        self.console.print(escape("".join(f"     {line}\n" for line in self.app.body_text(page).splitlines())), end="")
+
+    def id_of(self, title: str) -> str:
+        """The id of a page in the app."""
+        row = self.app.connection.execute("SELECT id FROM kb.pages WHERE title = %s", [title]).fetchone()
+        assert row is not None
+        return str(row[0])
+
     def await_absence(self, began: float, path: str) -> None:
         """Say so when there is no file at *path*."""
         eventually(lambda: self.mirrord.text(path) is None, f"{path} is gone", pause=0.001)
@@ -53,12 +73,15 @@ class Show:
         self.console.print(f"\n[bold]$ mirrord {escape(' '.join(words))}[/]")
         completed = self.mirrord.run(*words)
         assert completed.returncode == 0, completed.stderr
-        self.console.print(escape(completed.stdout.strip()))
+        self.console.print(escape(completed.stdout.strip("\n")))
 
 
-def play(show: Show) -> None:
-    """The app creates, edits, moves and deletes; a person edits a file, which the app does not take."""
+def read_only(show: Show, mapping: Path) -> None:
+    """Mode `in`: the app creates, edits and moves; a person edits a file, which the app does not take."""
     app = show.app
+    mapping.write_text(MAPPING)
+    show.console.print(f"[dim]{escape(MAPPING)}[/]", end="")
+    show.run("bind", "add", str(mapping))
     began = show.act("The app creates a page.")
     garden = app.create("Garden", "Beans and peas.")
     show.await_file(began, "Garden.md", "Beans and peas.")
@@ -66,22 +89,64 @@ def play(show: Show) -> None:
     beans = app.create("Beans", "Green.", parent=garden, position=1)
     show.await_file(began, "Garden/Beans.md", "Green.")
     began = show.act("An editor of the app saves the page, over the version it loaded.")
-    app.save(beans, "Green and long.", expected=1)
+    app.save(beans, "Green and long.", "For soup.", expected=1)
     show.await_file(began, "Garden/Beans.md", "Green and long.")
-    began = show.act("The app moves the page to the top.")
-    app.change(beans, parent_id=None)
-    show.await_file(began, "Beans.md", "Green and long.")
-    began = show.act("A person edits the file. The binding reads only, so the app stays right.")
-    file = show.mirrord.file("Beans.md")
-    file.write_text(file.read_text("utf-8") + "\nEdited in a file.\n", "utf-8")
-    eventually(lambda: "Edited" not in (show.mirrord.text("Beans.md") or ""), "the file is as the app says")
-    show.await_file(began, "Beans.md", "Green and long.")
+    began = show.act("A person edits the file. The binding only reads, so the app stays right.")
+    edit(show.mirrord.file("Garden/Beans.md"), "Green and long.", "Green and very long.")
+    eventually(lambda: "very" not in (show.mirrord.text("Garden/Beans.md") or ""), "the file is as the app says")
+    show.await_file(began, "Garden/Beans.md", "Green and long.")
     show.run("bind", "status", "kb")
-    show.run("history", "Beans.md")
-    began = show.act("The app deletes the page.")
-    app.delete(beans)
+    show.run("history", "Garden/Beans.md")
+    show.run("bind", "drop", "kb")
+
+
+def both_ways(show: Show, mapping: Path) -> None:
+    """Mode `both`: a file, an agent and the app change one page, the last two at the same time."""
+    mapping.write_text(TWO_WAY_MAPPING)
+    show.act("The same table again, now with edits of files that reach the app: these lines are new in the mapping.")
+    for line in TWO_WAY_MAPPING.splitlines():
+        if line.startswith("[") or line not in MAPPING.splitlines():
+            show.console.print(f"     [dim]{escape(line)}[/]")
+    show.run("bind", "add", str(mapping))
+    beans = show.id_of("Beans")
+    began = show.act("A person edits the file.")
+    edit(show.mirrord.file("Garden/Beans.md"), "Green and long.", "Green and very long.")
+    show.await_app(began, beans, lambda: "very long" in show.app.body_text(beans))
+    show.act("An editor of the app that has the page open since before is refused, as by any other editor of the app.")
+    try:
+        show.app.save(beans, "Mine.", expected=2)
+    except OutdatedError:
+        show.console.print("  [green]409[/] the app has another version by now")
+    show.act("An agent moves the page to the top: move_page Garden/Beans.md → Beans.md.")
+    began = asyncio.run(move_by_agent(show.mirrord, "Garden/Beans.md", "Beans.md"))
+    show.await_app(began, beans, lambda: show.app.page(beans)["parent_id"] is None)
+    show.act("While the binding is paused, a person edits the file, and an editor of the app another paragraph.")
+    show.run("bind", "pause", "kb")
+    edit(show.mirrord.file("Beans.md"), "For soup.", "For soup and salad.")
+    show.app.save(beans, "Green and tender.", "For soup.")
+    show.mirrord.flush()
+    show.act("It goes on: both edits are on both sides.")
+    show.run("bind", "resume", "kb")
+    began = time.perf_counter()
+    show.await_file(began, "Beans.md", "tender", "salad")
+    show.await_app(began, beans, lambda: "salad" in show.app.body_text(beans))
+    began = show.act("The app deletes the page; a deletion waits two seconds for more of the kind.")
+    show.app.delete(beans)
     show.await_absence(began, "Beans.md")
     show.run("bind", "drop", "kb")
+
+
+def edit(file: Path, before: str, after: str) -> None:
+    """As a person edits a file."""
+    file.write_text(file.read_text("utf-8").replace(before, after), "utf-8")
+
+
+async def move_by_agent(mirrord: Mirrord, source: str, destination: str) -> float:
+    """An agent moves a page; when it asked for that."""
+    async with on_stdio(process(mirrord.mirror)) as agent:
+        began = time.perf_counter()
+        await agent.call("move_page", sourcePath=source, destinationPath=destination)
+        return began
 
 
 def main() -> int:
@@ -98,13 +163,10 @@ def main() -> int:
         try:
             assert mirrord.run("init", mirrord.tenant).returncode == 0
             app = install_app(mirrord.dsn)
-            mapping = Path(directory, "kb.toml")
-            mapping.write_text(MAPPING)
-            console.print(f"[dim]{escape(MAPPING)}[/]", end="")
-            show = Show(mirrord, app, console)
-            show.run("bind", "add", str(mapping))
             mirrord.up()
-            play(show)
+            show = Show(mirrord, app, console)
+            read_only(show, Path(directory, "kb.toml"))
+            both_ways(show, Path(directory, "kb.toml"))
             app.connection.close()
             mirrord.stop()
         finally:

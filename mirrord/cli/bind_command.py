@@ -82,9 +82,10 @@ def check(config: Config, tenant: str | None, mapping_file: Path, as_json: bool)
 def _print_report(report: CheckReport) -> None:
     for statement in report.statements:
         click.echo(f"{statement};\n")
-    click.echo(f"{report.pages} rows would be pages.")
+    click.echo("1 row would be a page." if report.pages == 1 else f"{report.pages} rows would be pages.")
     if report.files is not None:
-        click.echo(f"{report.files} files would be attachments.")
+        one_file = "1 file would be an attachment."
+        click.echo(one_file if report.files == 1 else f"{report.files} files would be attachments.")
     _print_some("are not carried over", [f"{title}: {reason}" for title, reason in report.failures])
     _print_some("share a name in their place, so that one gets a number", [", ".join(same) for same in report.clashes])
     _print_some("have a parent that is not there, and come to the top", report.orphans)

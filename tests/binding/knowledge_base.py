@@ -154,6 +154,11 @@ class KnowledgeBase:
         """The row of the body of a page."""
         return self._row("SELECT * FROM kb.blocks WHERE page_id = %s AND type = 'DOCUMENT'", page)
 
+    def body_text(self, page: str) -> str:
+        """The paragraphs of a page, a line each."""
+        paragraphs = self.block(page)["content"]["content"]
+        return "\n".join("".join(child.get("text", "") for child in each.get("content", ())) for each in paragraphs)
+
     def _row(self, query: LiteralString, page: str) -> dict[str, Any]:
         with self.connection.cursor(row_factory=dict_row) as cursor:
             (row,) = cursor.execute(query, [page]).fetchall()

@@ -152,7 +152,7 @@ def test_mode_in_reads_html_and_the_check_tells_what_is_carried_over(articles: B
         .replace('nodes = ["image"]\n', "")
     )
     add_article(articles, "Beans", BODY)
-    assert "1 rows would be pages" in articles.bind("check", str(articles.mapping))
+    assert "1 row would be a page" in articles.bind("check", str(articles.mapping))
     start(articles)
     articles.await_text("Beans.md", "Green & **tasty**.")
     articles.app.connection.execute("UPDATE kb.articles SET body = '<ul><li>x</li></ul>'")
