@@ -117,10 +117,6 @@ def describe_changes(before: ByKey[str, ByKey[str, str]], now: ByKey[str, ByKey[
     return sentences
 
 
-async def load_fingerprint(connection: Connection, mapping: Mapping) -> Fingerprint:
-    """The types of the columns of *mapping* that exist."""
-    columns = [(table.schema, table.name, name) for table, names in columns_used(mapping).items() for name in names]
-    fingerprint: Fingerprint = {}
-    for schema, table, name, type_name in await app_catalogue.load_types(connection, columns):
-        fingerprint.setdefault(str(TableName(schema, table)), {})[name] = type_name
-    return fingerprint
+def columns_of(mapping: Mapping) -> list[tuple[str, str, str]]:
+    """Schema, table and name of each column of *mapping*."""
+    return [(table.schema, table.name, name) for table, names in columns_used(mapping).items() for name in names]

@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 
 from mirrord.binding.app_rows import AppRow
-from mirrord.binding.mappings.mapping import TableName
+from mirrord.binding.mappings.mapping import Mapping, TableName
 from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.new_row import NewRow
 from mirrord.binding.page_edits import RowChanges, json_of
-from mirrord.binding.pass_state import AppSource
+from mirrord.binding.pass_state import AppSource, rows_of
 from mirrord.binding.statements.bound_sql import role_of
 from mirrord.binding.statements.write_statements import Types, WriteStatements
 from mirrord.db.bindings import app_writes
@@ -90,25 +90,55 @@ class AppRowWrites:
             raise Damaged("the app does not let it be written")
         return current
 
+    async def write_at_once(self, row: AppRow, changes: RowChanges) -> AppRow | None:
+        """
+        Lock *row* and write *changes* in one round trip; returns it as the app then has it.
+
+        None: nothing was written, because it has another version, or because that takes several statements.
+
+        Raises:
+            Outpaced: a transaction of the app has it.
+            Damaged: the app does not keep what was written.
+        """
+        (statement, *others), values = self._updates_of(changes), self._values_with(row.external_id, changes)
+        if others:
+            return None
+        reading = {"ids": [row.external_id], "tenant": self.source.tenant}
+        acts = [
+            *((lock, values) for lock in self._statements.locks),
+            (self._statements.unless_changed(statement), values | {"version": row.version}),
+            (self.source.statements.rows, reading),
+        ]
+        with _app_errors():
+            *locks, written, rows = await app_writes.run_together(self.connection, self._role, acts)
+        if written.count == 1 and not all(lock.count for lock in locks[: 2 if changes.body is not None else 1]):
+            raise Damaged("the app does not let it be written")  # a policy hides a row from locks: this takes it back
+        return _kept(changes, rows_of(rows.records), row, self.source.mapping) if written.count == 1 else None
+
+    def _updates_of(self, changes: RowChanges) -> list[str]:
+        """The statements that write *changes*."""
+        statements, is_in_row = self._statements, self.source.mapping.body.table is None
+        with_body = changes.body is not None
+        of_page = []
+        if changes.columns or (with_body and is_in_row):
+            of_page = [statements.update_page(list(changes.columns), with_body=with_body and is_in_row)]
+        return [*of_page, *([statements.update_body()] if with_body and not is_in_row else [])]
+
+    def _values_with(self, external_id: str, changes: RowChanges) -> dict[str, Any]:
+        values = self._values_of(external_id) | {"body": changes.body, "plain": changes.plain}
+        return values | {"values": json_of(dict(changes.columns))}
+
     async def write(self, row: AppRow, changes: RowChanges) -> AppRow:
         """
         Write *changes* into a row that lock() locked; returns it as the app then has it.
 
         Raises Damaged if the app does not keep what was written.
         """
-        statements, mapping = self._statements, self.source.mapping
-        values = self._values_of(row.external_id) | {"body": changes.body, "plain": changes.plain}
-        values["values"] = json_of(dict(changes.columns))
-        is_in_row = changes.body is not None and mapping.body.table is None
-        if changes.columns or is_in_row:
-            await self._run_statement(statements.update_page(list(changes.columns), with_body=is_in_row), values)
-        if changes.body is not None and mapping.body.table is not None:
-            await self._run_statement(statements.update_body(), values)
-        current = await self._load_row(row.external_id)
-        if current is None:
-            raise Damaged("the app hides it after a write")
-        _check_kept(changes, current, self.source.mapping.front)
-        return current
+        values = self._values_with(row.external_id, changes)
+        for statement in self._updates_of(changes):
+            await self._run_statement(statement, values)
+        rows = await self.source.load_rows(self.connection, [row.external_id])
+        return _kept(changes, rows, row, self.source.mapping)
 
     async def create(self, values: NewRow) -> AppRow:
         """
@@ -186,6 +216,26 @@ class AppRowWrites:
             ((_, number),) = await app_writes.load_numbered(self.connection, self._role, query, values)
         await self._number(external_id, int(number))
 
+    async def load_space(self, external_id: str) -> str | None:
+        """The space of a row; None: it is in none, or gone."""
+        query, values = self._statements.load_space, self._values_of(external_id)
+        spaces = await app_writes.load_ids(self.connection, self._role, query, values)
+        return spaces[0] if spaces else None
+
+    async def load_in_other_spaces(self, external_id: str, limit: int) -> list[str]:
+        """The ids of the first *limit* rows below a row that are in another space."""
+        values = self._values_of(external_id) | {"limit": limit}
+        return await app_writes.load_ids(self.connection, self._role, self._statements.load_in_other_spaces, values)
+
+    async def write_space(self, external_id: str, below: Sequence[str]) -> None:
+        """Give the rows *below* the space of another one. Raises Outpaced if a transaction of the app has one."""
+        values = self._values_of(external_id) | {"ids": list(below)}
+        acts = [(self._statements.lock_below, values), (self._statements.write_space, values)]
+        with _app_errors():
+            _, written = await app_writes.run_together(self.connection, self._role, acts)
+        if written.count != len(below):
+            raise Outpaced
+
     async def write_column(self, external_id: str, column: str, value: Json) -> None:
         """Set a column of a row that is locked."""
         values = self._values_of(external_id) | {"values": json_of({column: value})}
@@ -232,6 +282,15 @@ class AppRowWrites:
 
     def _values_of(self, external_id: str) -> dict[str, Any]:
         return {"id": external_id, "tenant": self.source.tenant}
+
+
+def _kept(changes: RowChanges, rows: ByKey[str, AppRow], row: AppRow, mapping: Mapping) -> AppRow:
+    """The row among *rows* that *row* became. Raises Damaged if the app hides it, or does not keep *changes*."""
+    current = rows.get(row.external_id)
+    if current is None:
+        raise Damaged("the app hides it after a write")
+    _check_kept(changes, current, mapping.front)
+    return current
 
 
 def _check_kept(changes: RowChanges, current: AppRow, front: ByKey[str, str]) -> None:

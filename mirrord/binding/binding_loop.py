@@ -12,13 +12,15 @@ import psycopg
 
 from mirrord.binding.app_row_writes import APP_REFUSALS, is_refusal
 from mirrord.binding.intake import NeedsCare
+from mirrord.binding.known_binding import KnownBinding
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
+from mirrord.binding.row_waits import RowWaits
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import DueBinding, FeedPlace
 from mirrord.db.database import Database, set_tenant
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import MirrorId, TenantId
+from mirrord.domain.entry import MirrorId, TenantId, parse_id
 from mirrord.errors import Halted, Locked, Stale, Unavailable, UserError
 from mirrord.sync.decisions.guard import RECENT_SECONDS
 from mirrord.sync.timing import Backoff, pause
@@ -29,7 +31,6 @@ log = logging.getLogger(__name__)
 BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECONDS after a change
 BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
-WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
 REST_SECONDS = 0.01  # seconds after a pass in which no changed page leads to another one
 KNOWN_SECONDS = 2 * LOOK_SECONDS  # seconds after a look in which a notification is followed without another one
 IDLE_SECONDS = 10.0  # seconds between two looks for a binding; one that is added or resumed notifies
@@ -42,7 +43,8 @@ class _Course:
     What happened with one binding.
 
     deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
-    is_reading: rows of the app are only read, so that pages which are not bound lead to nothing.
+    row_waits: for transactions of the app that hold rows.
+    earlier: as of PassOrder. is_reading: rows of the app are only read, so pages that are not bound lead to nothing.
     failures: of the last passes, in a row. is_listed: the list of problems has why it waits; None: it may.
     """
 
@@ -51,6 +53,8 @@ class _Course:
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
     backoff: Backoff = field(default_factory=Backoff)
     waits_until: float = 0.0
+    row_waits: RowWaits = field(default_factory=RowWaits)
+    earlier: KnownBinding | None = None
     is_reading: bool = False
     failures: int = 0
     is_listed: bool | None = None
@@ -61,6 +65,22 @@ class _Course:
         while self.deletions and time.monotonic() - self.deletions[0][0] > RECENT_SECONDS:
             self.deletions.popleft()
         return sum(count for _, count in self.deletions)
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """
+    What was noted since the last look.
+
+    written: bindings of which apps wrote rows; of_apps: tenants of such, where triggers of an earlier version do not
+    say which. of_pages: tenants with pages that others changed. is_look_needed: only a look tells what such pages mean.
+    """
+
+    written: Set[UUID] = frozenset()
+    of_apps: Set[TenantId] = frozenset()
+    of_pages: Set[TenantId] = frozenset()
+    is_notified: bool = False
+    is_look_needed: bool = False
 
 
 class NotedTenants:
@@ -77,12 +97,18 @@ class NotedTenants:
         self.bound: Set[TenantId] = frozenset()
         self.reading: Set[TenantId] = frozenset()
         self.worked_at = -BUSY_SECONDS
-        self._tenants: set[TenantId] = set()
+        self._written: set[UUID] = set()
+        self._of_apps: set[TenantId] = set()
+        self._of_pages: set[TenantId] = set()
         self._is_look_needed = False
 
-    def add(self, tenant: TenantId) -> None:
-        """An app wrote a row of *tenant*."""
-        self._tenants.add(tenant)
+    def add(self, tenant: TenantId, binding: str = "") -> None:
+        """An app wrote a row of *tenant*. binding: its id; "": not known, as from a trigger of an earlier version."""
+        subject = parse_id(binding)
+        if subject is not None:
+            self._written.add(subject)
+        else:
+            self._of_apps.add(tenant)
         self.from_apps.set()
         self.noted.set()
 
@@ -98,7 +124,7 @@ class NotedTenants:
         if tenant in self.reading or time.monotonic() - self.worked_at < BUSY_SECONDS:
             self._is_look_needed = True
         else:
-            self._tenants.add(tenant)
+            self._of_pages.add(tenant)
         self.noted.set()
 
     @property
@@ -106,13 +132,13 @@ class NotedTenants:
         """How long pages that changed wait, so that a program which writes many of them has no pass after each."""
         return self.worked_at + REST_SECONDS - time.monotonic()
 
-    def take(self) -> set[TenantId]:
-        """Those that were added since the last call; none, if a look has to tell which they are."""
-        tenants, self._tenants = self._tenants, set()
-        is_look_needed, self._is_look_needed = self._is_look_needed, False
+    def take(self) -> Notes:
+        """What was added since the last call."""
+        notes = Notes(self._written, self._of_apps, self._of_pages, self.noted.is_set(), self._is_look_needed)
+        self._written, self._of_apps, self._of_pages, self._is_look_needed = set(), set(), set(), False
         self.noted.clear()
         self.from_apps.clear()
-        return set() if is_look_needed else tenants
+        return notes
 
 
 def _is_of_statement(error: Unavailable) -> bool:
@@ -163,19 +189,36 @@ class BindingLoop:
             return IDLE_SECONDS
         return BUSY_SECONDS if time.monotonic() - self._changed_at < BUSY_FOR_SECONDS else LOOK_SECONDS
 
-    async def _look(self, noted: Set[TenantId]) -> None:
+    async def _look(self, notes: Notes) -> None:
         """
         Work on the binding that a notification was of, or look at all bindings and work on those that need it.
 
-        Where a tenant has several, only a look tells which it was. A pass finds out by itself whether the binding runs.
+        Where a tenant has several, only a look tells which of them a page was of, but for those that only read. A pass
+        finds out by itself whether the binding runs.
         """
-        tenants = dict(self._tenants())
-        candidates = [due for due in self._running if due.tenant in noted and due.tenant in tenants]
-        if len(candidates) == 1 and time.monotonic() - self._looked_at < KNOWN_SECONDS:
+        if notes.is_notified:
+            for course in self._courses.values():
+                course.row_waits.note_notification()
+        tenants, candidates = dict(self._tenants()), self._noted_bindings(notes)
+        is_known = len(candidates) == 1 and time.monotonic() - self._looked_at < KNOWN_SECONDS
+        if is_known and candidates[0].tenant in tenants:
             due = replace(candidates[0], is_due=False, has_changes=True)
             await self._work_or_wait(due, tenants[due.tenant])
         else:
             await self._look_at_all(tenants)
+
+    def _noted_bindings(self, notes: Notes) -> list[DueBinding]:
+        """The bindings that *notes* may be of; none, if a look has to tell."""
+        if notes.is_look_needed:
+            return []
+        reading = self._reading
+        return [
+            due
+            for due in self._running
+            if due.id in notes.written
+            or due.tenant in notes.of_apps
+            or (due.tenant in notes.of_pages and due.id not in reading)
+        ]
 
     async def _look_at_all(self, tenants: Mapping[TenantId, str]) -> None:
         has_queue, self._running, self._looked_at = bool(self._running), [], time.monotonic()
@@ -205,7 +248,7 @@ class BindingLoop:
     async def _work_or_wait(self, due: DueBinding, tenant: str) -> None:
         """Work on a binding; one that a transaction holds up waits by itself, and the others go on."""
         course = self._courses.setdefault(due.id, _Course())
-        if time.monotonic() < course.waits_until:
+        if time.monotonic() < max(course.waits_until, course.row_waits.until):
             return
         try:
             await self._work_on(due, tenant)
@@ -223,7 +266,7 @@ class BindingLoop:
         course = self._courses.setdefault(due.id, _Course())
         if due.is_due and course.comparison is None:
             course.comparison = Comparison()
-        order = PassOrder(due, tenant, course.recent_deletions, course.comparison, course.place)
+        order = PassOrder(due, tenant, course.recent_deletions, course.comparison, course.place, earlier=course.earlier)
         try:
             report = await self._run_pass(order)
         except Stale:
@@ -240,9 +283,9 @@ class BindingLoop:
         except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen: the others go on
             await self._halt_binding(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
-        course.comparison, course.place, course.is_reading = report.comparison, report.place, report.is_reading
-        if report.waits:
-            course.waits_until = time.monotonic() + WAIT_SECONDS
+        course.comparison, course.place, course.earlier = report.comparison, report.place, report.binding
+        course.is_reading = report.is_reading
+        course.row_waits.note_pass(time.monotonic(), is_waiting=report.waits)
         if report.deleted:
             course.deletions.append((time.monotonic(), report.deleted))
         if report.written or report.deleted or report.has_more:

@@ -131,15 +131,17 @@ class Intake:
                 raise NeedsCare from error
             await self._note_failure(row, entry, page, error)
             return
-        agreed = EntryRow(row.external_id, entry, version, digest, row.version)
-        if self._is_lone:
-            self.unstored.append(agreed)
-        else:
-            await binding_rows.store_entries(self.connection, self.binding, [agreed])
+        await self._store_agreement(EntryRow(row.external_id, entry, version, digest, row.version))
         self._note_added(row.external_id)
         self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
         if row.external_id in self.state.order.cyclic:
             await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
+
+    async def _store_agreement(self, agreed: EntryRow) -> None:
+        if self._is_lone:
+            self.unstored.append(agreed)
+        else:
+            await binding_rows.store_entries(self.connection, self.binding, [agreed])
 
     def _note_added(self, external_id: str) -> None:
         if external_id not in self.state.bound:
@@ -237,7 +239,7 @@ class Intake:
         change = "was deleted" if page.is_deleted else "was changed"
         sentence = (
             f"{row.title!r} {change}, and is again what the app says: the binding {self.binding.name!r} only reads the "
-            f"app. The text is version {page.version} of its history; `mirrord history` shows it."
+            f"app. The text is version {page.version} of its history; `mirrord diff PAGE {page.version}` shows it."
         )
         self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
 

@@ -16,7 +16,7 @@ from mirrord.binding.statements.bound_sql import lock_statement, removal_stateme
 from mirrord.binding.statements.write_statements import all_installation, all_renewal
 from mirrord.db.bindings import app_catalogue, binding_rows, former_entries
 from mirrord.db.bindings.binding_rows import BindingRow
-from mirrord.db.bindings.bound_pages import acting_as
+from mirrord.db.bindings.bound_pages import take_role
 from mirrord.db.database import DAEMON_ROLE, Connection, set_tenant
 from mirrord.db.transactions import LOCK_TIMEOUT_MS
 from mirrord.domain.entry import TenantId
@@ -56,17 +56,17 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
     tables = await load_tables(connection, mapping)
     await _refuse_cluster(connection)
     async with _changing_app_tables(connection, tenant):
-        async with acting_as(connection, DAEMON_ROLE):
-            await _refuse_second(connection, mapping, value, tenant)
-            await _refuse_other_ids(connection, mapping, tenant)
+        await take_role(connection, DAEMON_ROLE)
+        await _refuse_second(connection, mapping, value, tenant)
+        await _refuse_other_ids(connection, mapping, tenant)
         await connection.execute("RESET ROLE")
         await _lock_app_tables(connection, mapping, "SHARE ROW EXCLUSIVE")
         has_queue = await app_catalogue.has_queue(connection)
         await _execute_all(connection, all_installation(tenant, mapping, tables, has_queue=has_queue))
         row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
         seconds = mapping.poll_seconds if mapping.watch is Watch.POLL else COMPARE_SECONDS
-        async with acting_as(connection, DAEMON_ROLE):
-            await binding_rows.add_binding(connection, row, seconds)
+        await take_role(connection, DAEMON_ROLE)
+        await binding_rows.add_binding(connection, row, seconds)
     return binding
 
 
@@ -113,8 +113,8 @@ async def load_as_daemon(connection: Connection, tenant: TenantId, name: str) ->
     """Like find_binding(), for a connection of an operator."""
     async with connection.transaction():
         await set_tenant(connection, tenant)
-        async with acting_as(connection, DAEMON_ROLE):
-            return await find_binding(connection, tenant, name)
+        await take_role(connection, DAEMON_ROLE)
+        return await find_binding(connection, tenant, name)
 
 
 async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss_meant: bool) -> None:
@@ -122,25 +122,25 @@ async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss
     mapping = parse_mapping(binding.mapping)
     tables = await load_tables(connection, mapping)
     async with _changing_app_tables(connection, binding.tenant):
-        async with acting_as(connection, DAEMON_ROLE):
-            await binding_rows.hold_binding(connection, binding)
+        await take_role(connection, DAEMON_ROLE)
+        await binding_rows.hold_binding(connection, binding)
         await connection.execute("RESET ROLE")
         await _lock_app_tables(connection, mapping, "ACCESS EXCLUSIVE")
         has_queue = await app_catalogue.has_queue(connection)
         await _execute_all(connection, all_renewal(binding.tenant, mapping, tables, has_queue=has_queue))
-        async with acting_as(connection, DAEMON_ROLE):
-            fingerprint = fingerprint_of(tables)
-            await binding_rows.resume_binding(connection, binding, fingerprint, is_loss_meant=is_loss_meant)
+        await take_role(connection, DAEMON_ROLE)
+        fingerprint = fingerprint_of(tables)
+        await binding_rows.resume_binding(connection, binding, fingerprint, is_loss_meant=is_loss_meant)
 
 
 async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     """Remove everything that *binding* added to the database; its pages stay as they are."""
     async with _changing_app_tables(connection, binding.tenant):
-        async with acting_as(connection, DAEMON_ROLE):
-            mapping = parse_mapping(binding.mapping)
-            await former_entries.keep_entries(connection, binding.tenant, binding.id, row_key_of(mapping))
-            await binding_rows.delete_binding(connection, binding.tenant, binding.id)
-            is_last = not await binding_rows.list_mappings(connection)
+        await take_role(connection, DAEMON_ROLE)
+        mapping = parse_mapping(binding.mapping)
+        await former_entries.keep_entries(connection, binding.tenant, binding.id, row_key_of(mapping))
+        await binding_rows.delete_binding(connection, binding.tenant, binding.id)
+        is_last = not await binding_rows.list_mappings(connection)
         await connection.execute("RESET ROLE")
         await _lock_app_tables(connection, mapping, "ACCESS EXCLUSIVE")
         await _execute_all(connection, removal_statements(binding.id, is_last=is_last))

@@ -12,6 +12,7 @@ from mirrord.binding.mappings.mapping import Mapping
 from mirrord.binding.mappings.write_rules import NEW_ID, NOW, Creation, Touch
 from mirrord.binding.page_edits import new_row_values
 from mirrord.domain.entry import EntryId
+from mirrord.markdown.frontmatter.page_properties import Json
 
 Types = ByKey[str, ByKey[str, str]]  # of columns, by table and name
 
@@ -34,10 +35,10 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class NewPlace:
-    """Where a new row is: the value of the app's tenant column, and the id of the row above it, or its path."""
+    """Where a new row is. tenant: the value of that column. above: of the columns with the row and space above it."""
 
     tenant: str
-    parent: str | None
+    above: ByKey[str, Json]
     path: str | None = None
 
 
@@ -57,8 +58,7 @@ def new_row_of(entry: EntryId, mapping: Mapping, types: Types, place: NewPlace, 
         of_page[page.id] = str(entry)
     if mapping.tenancy.column is not None:
         of_page[mapping.tenancy.column] = place.tenant
-    if page.parent is not None:
-        of_page[page.parent] = place.parent
+    of_page |= place.above
     if page.path is not None:
         of_page[page.path] = place.path
     table = body.table or page.table

@@ -15,6 +15,7 @@ from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, with
 from mirrord.binding.pass_state import AppSource
 from mirrord.binding.paths.path_moves import PathMoves
 from mirrord.binding.renumbering import number_before, number_place
+from mirrord.binding.space_moves import SpaceMoves
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages, unbound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
@@ -179,13 +180,16 @@ class PageCreation:
             raise Damaged("the mapping has no `page.create`")
         if page.parent is None:
             return None
-        if self.source.mapping.page.parent is None and self.source.paths is None:
+        above = await binding_rows.load_external_id(self.connection, self.binding, page.parent)
+        is_in_space = above is not None and self.source.mapping.is_space(above)
+        if self.source.mapping.page.parent is None and self.source.paths is None and not is_in_space:
             raise Damaged("it is below another page, and the mapping has no `page.parent`")
-        return await binding_rows.load_external_id(self.connection, self.binding, page.parent)
+        return above
 
     async def _insert_app_row(self, page: PageState, text: str, above: str | None) -> AppRow:
         mapping, types = self.source.mapping, self.binding.fingerprint
-        place = NewPlace(self.source.tenant, above, await self._path_of(page))
+        columns = await SpaceMoves(self._app).columns_below(above)
+        place = NewPlace(self.source.tenant, columns, await self._path_of(page))
         return await self._app.create(await asyncio.to_thread(new_row_of, page.entry, mapping, types, place, text))
 
     async def _path_of(self, page: PageState) -> str | None:

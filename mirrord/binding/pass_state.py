@@ -18,9 +18,10 @@ from mirrord.binding.statements.row_queries import AppStatements
 from mirrord.db.bindings import app_tables, binding_rows, bound_folders, bound_pages, former_entries
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.bound_pages import PageVersion
 from mirrord.db.bindings.former_entries import RowKey
 from mirrord.db.bindings.page_state import PageState
-from mirrord.db.bindings.pass_rows import AppQuery, load_pass_rows
+from mirrord.db.bindings.pass_rows import AppQuery, PassRows, load_pass_rows, load_troubled
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId
 
@@ -44,6 +45,12 @@ class AppSource:
     tenant: str
     paths: PathStatements | None = None
     files: FileSource | None = None
+
+    @property
+    def noted_query(self) -> AppQuery:
+        """How the rows are read with the ids that the transaction notes."""
+        writes = self.mapping.writes is not None
+        return AppQuery(role_of(self.binding), self.statements.noted_rows, self.tenant, writes)
 
     async def load_rows(self, connection: Connection, ids: Iterable[str]) -> dict[str, AppRow]:
         """The living rows with *ids*."""
@@ -90,7 +97,8 @@ class PassState:
     What a pass looks at.
 
     bound: of all rows with *ids*, and of their parents. children: rows that are looked at because their parent came or
-    went. untroubled: pages without a problem of this binding; others may have one.
+    went. untroubled: pages without a problem of this binding; others may have one. ancestors: versions of edited pages
+    that both sides agreed on; others may be in the history, too.
     """
 
     ids: set[str]
@@ -98,6 +106,7 @@ class PassState:
     bound: dict[str, BoundEntry] = field(default_factory=dict)
     pages: dict[EntryId, PageState] = field(default_factory=dict)
     untroubled: set[EntryId] = field(default_factory=set)
+    ancestors: ByKey[EntryId, PageVersion] = field(default_factory=dict)
     order: RowOrder = field(default_factory=lambda: RowOrder((), frozenset(), frozenset()))
 
     @property
@@ -133,8 +142,14 @@ class PassState:
         return bound.entry if bound is not None else None
 
 
-async def load_state(connection: Connection, binding: BindingRow, source: AppSource, ids: set[str]) -> PassState:
-    """Load the rows with *ids*, those above that are not bound yet, and bound ones below those that came or went."""
+async def load_state(
+    connection: Connection, binding: BindingRow, source: AppSource, ids: set[str], loaded: PassRows | None
+) -> PassState:
+    """
+    Load the rows with *ids*, those above that are not bound yet, and bound ones below those that came or went.
+
+    loaded: what is known of *ids*; None: it is to be loaded.
+    """
     state = PassState(set(ids))
     turned = set[str]()
     if source.paths is not None:
@@ -142,7 +157,8 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
         await _add_folders(connection, binding, source, state)
         turned |= await _moved_rows(connection, binding, state)
     elif ids:
-        await _add_known_rows(connection, binding, source, state)
+        loaded = loaded or await load_pass_rows(connection, binding, source.noted_query, sorted(ids))
+        await _add_known_rows(connection, binding, source, state, loaded)
     turned |= {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
     if turned:
         below = await source.load_children(connection, turned)
@@ -187,17 +203,19 @@ async def _moved_rows(connection: Connection, binding: BindingRow, state: PassSt
     }
 
 
-async def _add_known_rows(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
+async def _add_known_rows(
+    connection: Connection, binding: BindingRow, source: AppSource, state: PassState, loaded: PassRows
+) -> None:
     """Add the rows that the pass began with, their pages, and those above them that are not bound yet."""
-    ids = sorted(state.ids)
-    entries = [entry_id_of(binding.id, external_id) for external_id in ids]
-    query = AppQuery(role_of(source.binding), source.statements.rows, source.tenant)
-    loaded = await load_pass_rows(connection, binding, query, ids, entries)
     state.rows |= rows_of(loaded.records)
     state.bound |= _bound_entries_of(loaded.agreed)
     state.pages |= loaded.pages
-    of_ids = {state.entry_of(binding.id, external_id) for external_id in ids}
-    state.untroubled |= of_ids - loaded.troubled
+    state.ancestors = loaded.ancestors
+    state.untroubled |= {state.bound[external_id].entry for external_id in state.ids & state.bound.keys()}
+    if unbound := [entry_id_of(binding.id, external_id) for external_id in sorted(state.ids - state.bound.keys())]:
+        state.pages |= await bound_pages.load_pages(connection, binding.tenant, unbound)
+        state.untroubled |= set(unbound) - await load_troubled(connection, binding, unbound)
+    state.untroubled -= loaded.troubled
     above = {row.parent for row in state.rows.values() if row.parent is not None} - state.rows.keys()
     if missing := above - state.bound.keys():
         state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, missing))

@@ -1,28 +1,26 @@
 """One pass of a binding, which is one transaction: what changed in the app and in its pages is carried over."""
 
-import asyncio
-from collections.abc import Collection
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
-from mirrord.binding.app_checks import Fingerprint, describe_changes, load_fingerprint
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from mirrord.binding.app_checks import Fingerprint, describe_changes
 from mirrord.binding.files.file_intake import FileIntake
-from mirrord.binding.files.file_source import file_source_of
-from mirrord.binding.intake import ROW, Intake, actor_name_of
+from mirrord.binding.intake import ROW, Intake
+from mirrord.binding.known_binding import KnownBinding, known_binding
 from mirrord.binding.links.page_links import PageLinks
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Mapping, Watch
-from mirrord.binding.mappings.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
-from mirrord.binding.statements.bound_sql import MAX_ROWS, latch_of, role_of, trigger_of, watched_tables
-from mirrord.binding.statements.path_queries import path_statements
-from mirrord.binding.statements.row_queries import app_statements
+from mirrord.binding.statements.bound_sql import MAX_ROWS, trigger_of, watched_tables
 from mirrord.binding.two_way_intake import TwoWayIntake
-from mirrord.db.bindings import app_catalogue, binding_rows, due_bindings
+from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
-from mirrord.db.content import dialect_rows
+from mirrord.db.bindings.pass_beginning import PassBeginning, PassLimits, begin_pass
 from mirrord.db.database import Connection, Database
-from mirrord.domain.dialect import Dialect
+from mirrord.db.transactions import joined_statements
 from mirrord.errors import Halted
 from mirrord.sync.decisions.guard import check_all, weigh_deletions
 
@@ -52,7 +50,7 @@ class PassReport:
 
     has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
     place: of the feed, from which the next pass goes on; None: after all changes of pages.
-    waits: rows wait for transactions of the app. is_reading: rows of the app are only read.
+    waits: rows wait for transactions of the app. binding: for the next pass; None: it does not run.
     """
 
     written: int = 0
@@ -61,7 +59,12 @@ class PassReport:
     comparison: Comparison | None = None
     place: FeedPlace | None = None
     waits: bool = False
-    is_reading: bool = False
+    binding: KnownBinding | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether rows of the app are only read."""
+        return self.binding is not None and self.binding.source.mapping.writes is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class PassOrder:
     What one pass is to do.
 
     tenant: its name. recent_deletions: of the last minutes. comparison: None: only what changed. place: of the feed,
-    where the pass before left off; None: nothing was left.
+    where the pass before left off; None: nothing was left. earlier: the binding as the pass before knew it.
     """
 
     due: DueBinding
@@ -79,9 +82,25 @@ class PassOrder:
     comparison: Comparison | None = None
     place: FeedPlace | None = None
     is_careful: bool = False
+    earlier: KnownBinding | None = None
 
 
-_parsed = lru_cache(maxsize=256)(parse_mapping)
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A pass that began: its transaction, what is known, and what it is to do."""
+
+    connection: Connection
+    current: KnownBinding
+    beginning: PassBeginning
+    order: PassOrder
+
+    @property
+    def binding(self) -> BindingRow:
+        return self.current.row
+
+    @property
+    def source(self) -> AppSource:
+        return self.current.source
 
 
 async def run_pass(database: Database, order: PassOrder) -> PassReport:
@@ -92,78 +111,111 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         Halted: a person has to decide, or the app's tables changed.
         Stale: a page changed meanwhile; try again.
     """
-    async with database.autocommit() as connection, AsyncExitStack() as ending:
-        async with connection.pipeline():  # what begins the transaction costs no round trip of its own
-            await ending.enter_async_context(connection.transaction())
-            locked = await binding_rows.lock_binding(connection, order.due, actor_name_of(order.due))
-        if locked is None:
+    async with database.autocommit() as connection, _ended_transaction(connection):
+        current = order.earlier or await _load_known(connection, order)
+        beginning = await _begin(connection, current, order) if current is not None else None
+        if current is not None and beginning is not None and beginning.binding.mapping != current.row.mapping:
+            current = current.renewed(beginning)  # it was dropped and added again with another mapping
+            await connection.rollback()
+            beginning = await _begin(connection, current, order)
+        if current is None or beginning is None:
             return PassReport(comparison=order.comparison, place=order.place)
-        return await _work_on(connection, *locked, order)
+        return await _work_on(_Work(connection, current.renewed(beginning), beginning, order))
 
 
-async def _work_on(connection: Connection, binding: BindingRow, seq: int, order: PassOrder) -> PassReport:
-    """The pass of a locked binding. seq: of the tenant's last change in the feed."""
-    mapping, comparison = _parsed(binding.mapping), order.comparison
-    async with connection.pipeline():
-        _, queued, (changed_pages, place), troubled, fingerprint, dialect = await asyncio.gather(  # sent in this order
-            due_bindings.ask_for_notification(connection, latch_of(binding.id)),
-            binding_rows.take_changes(connection, binding, MAX_ROWS),
-            binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS),
-            binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED),
-            load_fingerprint(connection, mapping),
-            dialect_rows.load_dialect(connection, binding.tenant),
-        )
-    source = source_of(binding, order.tenant, dialect)
-    _check_tables(binding, fingerprint)
-    ids = queued | changed_pages
-    if ids:  # it may be what the others wait for
-        ids |= troubled
-    if any(external_id.startswith(SPACE_PREFIX) for external_id in queued):
+@asynccontextmanager
+async def _ended_transaction(connection: Connection) -> AsyncIterator[None]:
+    """Roll back what the block began and did not commit."""
+    try:
+        yield
+    finally:
+        if not connection.closed and connection.info.transaction_status is not TransactionStatus.IDLE:
+            with suppress(psycopg.Error):  # of a connection that breaks
+                await connection.rollback()
+
+
+async def _load_known(connection: Connection, order: PassOrder) -> KnownBinding | None:
+    row = await binding_rows.load_binding(connection, order.due.tenant, order.due.id)
+    return known_binding(row, order.tenant) if row is not None else None
+
+
+async def _begin(connection: Connection, current: KnownBinding, order: PassOrder) -> PassBeginning | None:
+    """Begin; where the rows of the app cannot be read at once, without them: they may be others now."""
+    limits = PassLimits(MAX_ROWS, MAX_RETRIED, ROW, order.place)
+    if order.comparison is None:
+        try:
+            return await begin_pass(connection, current.questions(is_early=True), limits)
+        except psycopg.DatabaseError as error:
+            if isinstance(error, psycopg.OperationalError):
+                raise
+        await connection.rollback()
+    try:
+        return await begin_pass(connection, current.questions(is_early=False), limits)
+    except psycopg.errors.UndefinedTable:  # the queue went with the last binding
+        await connection.rollback()
+        if await _load_known(connection, order) is not None:
+            raise
+        return None
+
+
+async def _work_on(work: _Work) -> PassReport:
+    connection, binding, beginning, comparison = work.connection, work.binding, work.beginning, work.order.comparison
+    _check_tables(binding, beginning.types)
+    ids = set(beginning.ids)
+    if any(external_id.startswith(SPACE_PREFIX) for external_id in beginning.queued):
         comparison = Comparison()  # what a space shows or hides is no change of its rows
     if comparison is not None:
         comparison = comparison if binding.is_compared else Comparison()  # it was resumed meanwhile: from the beginning
-        different, comparison = await _next_different(connection, binding, source, comparison)
+        different, comparison = await _next_different(connection, binding, work.source, comparison)
         ids |= different
-    report = await _carry_rows(connection, binding, source, ids, order)
-    if comparison is None or comparison.is_complete:  # while rows are still compared, more pages come
-        await _add_linking_rows(report, is_compared=comparison is not None)
-    async with connection.pipeline():
-        if report.unstored:
-            await binding_rows.store_entries(connection, binding, report.unstored)
-        if place is None and not report.leaves_pages and seq != binding.seq:
-            await binding_rows.store_seq(connection, binding, seq)
-        await binding_rows.add_changes(connection, binding, report.later)
-    if comparison is not None and comparison.is_complete:
-        sentence = await _missing_triggers(connection, binding, source.mapping)
-        await binding_rows.note_comparison(connection, binding, sentence)
-        comparison = None
-    waits = bool(report.later) or report.waits
-    has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
-    has_more = has_more or (report.leaves_pages and not waits)
-    is_reading = mapping.writes is None
-    return PassReport(report.written, report.deleted, has_more, comparison, place, waits, is_reading)
+    report = await _carry_rows(work, ids)
+    is_complete = comparison is not None and comparison.is_complete
+    if comparison is None or is_complete:  # while rows are still compared, more pages come
+        await _add_linking_rows(report, is_compared=is_complete)
+    sentence = await _missing_triggers(connection, binding, work.source.mapping) if is_complete else None
+    async with joined_statements(connection):
+        await _store_outcome(work, report)
+        if is_complete:
+            await binding_rows.note_comparison(connection, binding, sentence)
+        await connection.execute("COMMIT")
+    return _report_of(work, report, None if is_complete else comparison)
 
 
-def source_of(binding: BindingRow, tenant: str, dialect: Dialect) -> AppSource:
-    """Where the rows of *binding* are. tenant: its name. dialect: of its pages."""
-    mapping = replace(_parsed(binding.mapping), dialect=dialect)
-    id_type = binding.fingerprint[str(mapping.page.table)][mapping.page.id]
-    statements, paths = app_statements(mapping, id_type), path_statements(mapping)
-    value = mapping.tenancy.value_of(tenant) or ""
-    files = file_source_of(mapping, binding.fingerprint, role_of(binding.id), value)
-    return AppSource(binding.id, mapping, statements, value, paths, files)
+async def _store_outcome(work: _Work, report: Intake) -> None:
+    """Store what was agreed on, and up to where both sides were looked at."""
+    binding, beginning = work.binding, work.beginning
+    if report.unstored:
+        await binding_rows.store_entries(work.connection, binding, report.unstored)
+    if beginning.place is None and not report.leaves_pages and beginning.seq != binding.seq:
+        await binding_rows.store_seq(work.connection, binding, beginning.seq)
+    await binding_rows.add_changes(work.connection, binding, report.later)
 
 
-async def _carry_rows(
-    connection: Connection, binding: BindingRow, source: AppSource, ids: Collection[str], order: PassOrder
-) -> Intake:
+def _report_of(work: _Work, report: Intake, comparison: Comparison | None) -> PassReport:
+    beginning, waits = work.beginning, bool(report.later) or report.waits
+    has_more = len(beginning.queued) == MAX_ROWS or comparison is not None or beginning.place is not None
+    return PassReport(
+        report.written,
+        report.deleted,
+        has_more or (report.leaves_pages and not waits),
+        comparison,
+        beginning.place,
+        waits,
+        work.current,
+    )
+
+
+async def _carry_rows(work: _Work, ids: Collection[str]) -> Intake:
+    connection, binding, source, order = work.connection, work.binding, work.source, work.order
     of_files = {external_id for external_id in ids if source.mapping.is_file(external_id)}
-    state = await load_state(connection, binding, source, set(ids) - of_files)
+    known_rows = work.beginning.rows if ids == work.beginning.ids else None
+    state = await load_state(connection, binding, source, set(ids) - of_files, known_rows)
     if state.vanished and not binding.is_loss_meant:
         await _weigh_losses(connection, binding, source, order.recent_deletions)
     intake = Intake(connection, binding, source, state, is_careful=order.is_careful)
     if source.mapping.writes is not None:
         intake = TwoWayIntake(connection, binding, source, state, order.is_careful, recent=order.recent_deletions)
+        intake.has_new_pages = work.beginning.has_new_pages
     lost = state.lost_pages if source.files is not None else {}
     await intake.carry_over()
     if source.files is not None:

@@ -1,14 +1,17 @@
 """Make one row of an app and its page say the same, with writes to both: mode `both`."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from mirrord.binding.app_row_writes import AppRowWrites, Outpaced
+import psycopg
+
+from mirrord.binding.app_row_writes import AppRowWrites, Outpaced, is_refusal
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
-from mirrord.binding.intake import Intake, actor_name_of
+from mirrord.binding.intake import Intake, NeedsCare, actor_name_of
 from mirrord.binding.links.page_links import AppForm
 from mirrord.binding.mappings.mapping import FOLDER_PREFIX, Format
 from mirrord.binding.mappings.path_names import name_in
@@ -17,6 +20,7 @@ from mirrord.binding.paths.path_moves import PathMoves
 from mirrord.binding.paths.row_paths import paths_above
 from mirrord.binding.renumbering import NumberedText, number_before, number_place
 from mirrord.binding.row_decision import BoundEntry
+from mirrord.binding.space_moves import SpaceMoves
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
@@ -25,6 +29,7 @@ from mirrord.db.bindings.bound_pages import PageWrite
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.open_issues import ConflictRow, Problem
 from mirrord.domain.entry import EntryId, Kind, MirrorId, new_id
+from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES, conflict_name, with_id
 
@@ -50,6 +55,20 @@ class RowAgreement(Intake):
     def _paths(self) -> PathMoves:
         assert self.source.paths is not None
         return PathMoves(self._app, self.binding, self.source.paths)
+
+    @asynccontextmanager
+    async def _guarded(self) -> AsyncIterator[None]:
+        """A savepoint; a lone row has none: what fails takes the pass back, and the next one is careful."""
+        if not self._is_lone:
+            async with self._savepoint():
+                yield
+            return
+        try:
+            yield
+        except (Outpaced, Damaged, psycopg.DatabaseError) as error:
+            if not isinstance(error, Outpaced) and not is_refusal(error):
+                raise
+            raise NeedsCare from error
 
     def _act_of(self, row: AppRow, bound: BoundEntry | None, page: PageState | None) -> TwoWayAct:
         act = decide_two_way(bound, row.digest, page)
@@ -98,15 +117,16 @@ class RowAgreement(Intake):
             self.moved.append((row.path or "", current.path or ""))
             text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
         elif changes:
-            locked = await self._app.lock(row, with_body=changes.body is not None)
-            if locked.digest != row.digest:
-                return locked
-            if self._changes_order(changes) and room.moved:
-                if room.takes_number(row.position):
-                    await self._app.step_aside(row.external_id)
-                await self._app.renumber(room.moved)
-                self.written_back += len(room.moved)
-            current = await self._write_row_of_app(row, changes)  # a trigger of the app may alter it
+            written = await self._write_at_once(row, changes, room)  # a trigger of the app may alter it
+            if written is None:
+                locked = await self._app.lock(row, with_body=changes.body is not None)
+                if locked.digest != row.digest:
+                    return locked
+                await self._make_room(row, changes, room)
+                written = await self._write_row_of_app(row, changes)
+            current = written
+            if self.source.mapping.page.space in changes.columns:
+                self.written_back += await SpaceMoves(self._app).move_below(row.external_id)
             values = (page.entry, current, self.source.mapping, plan.text)
             text = await _result_of(edited_text, values, is_quick=is_quick and self._is_quick(current, plan.text))
             self.written_back += 1
@@ -121,6 +141,19 @@ class RowAgreement(Intake):
         if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
         return EntryRow(current.external_id, page.entry, version, current.digest, current.version)
+
+    async def _write_at_once(self, row: AppRow, changes: RowChanges, room: NumberedText) -> AppRow | None:
+        """Write *changes* in one round trip; None: that is not possible, or the row may have changed."""
+        moves_others = room.moved or self.source.paths is not None
+        return None if self.is_careful or moves_others else await self._app.write_at_once(row, changes)
+
+    async def _make_room(self, row: AppRow, changes: RowChanges, room: NumberedText) -> None:
+        """Give rows that follow *row* in its new place other numbers."""
+        if self._changes_order(changes) and room.moved:
+            if room.takes_number(row.position):
+                await self._app.step_aside(row.external_id)
+            await self._app.renumber(room.moved)
+            self.written_back += len(room.moved)
 
     def _is_quick(self, row: AppRow, text: str) -> bool:
         """Whether what is computed of a row and *text*, its page, takes less time than a thread's turn."""
@@ -165,11 +198,15 @@ class RowAgreement(Intake):
 
     async def _load_ancestor(self, act: TwoWayAct, subject: Subject, page: PageState) -> PageSide | None:
         """The page as both sides agreed on it; None: not known."""
+        if act is TwoWayAct.READ and self.source.mapping.links is None:  # nothing asks for it
+            return None
         bound = self.state.bound.get(subject.row.external_id)
         if bound is None:  # the page of an earlier binding, which may have been edited since
             is_own = page.author_name == actor_name_of(self.binding)
             return PageSide(page.text or "", page.name, page.parent) if is_own else None
-        version = await bound_pages.load_version(self.connection, self.binding.tenant, page.entry, bound.version)
+        version = self.state.ancestors.get(page.entry)
+        if version is None:
+            version = await bound_pages.load_version(self.connection, self.binding.tenant, page.entry, bound.version)
         if version is not None and version.text is not None:
             return PageSide(version.text, version.name, version.parent)
         if act is TwoWayAct.WRITE_BACK:  # the app still has what both agreed on
@@ -178,13 +215,17 @@ class RowAgreement(Intake):
 
     async def _possible_parent(self, row: AppRow, page: PageState) -> EntryId | None:
         """The parent of the page, or that of its row where the app cannot have the page's."""
-        parent = self.state.parent_of(row)
+        parent, mapping = self.state.parent_of(row), self.source.mapping
         has_paths = self.source.paths is not None
-        can_move = self.source.mapping.page.parent is not None or has_paths
+        can_move = mapping.page.parent is not None or mapping.page.space is not None or has_paths
         if page.parent == parent or (page.parent is None and can_move):
             return page.parent
         above = await self._external_id_of(page.parent)
         if page.parent is None or above is None or not can_move:
+            return parent
+        if mapping.is_space(above):
+            return page.parent
+        if mapping.page.parent is None and not has_paths:
             return parent
         if has_paths:
             path_above = await self._paths.path_of(page.parent)
@@ -205,9 +246,8 @@ class RowAgreement(Intake):
             last = name if name is not None and is_renamed else name_in(row.path or "")
             path = await self._paths.path_at(plan.parent, last)
             return replace(plan.changes, columns={**plan.changes.columns, column: path})
-        assert self.source.mapping.page.parent is not None
-        columns = {**plan.changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
-        return replace(plan.changes, columns=columns)
+        place = await SpaceMoves(self._app).columns_below(await self._external_id_of(plan.parent))
+        return replace(plan.changes, columns={**plan.changes.columns, **place})
 
     async def _keep_sibling(
         self, page: PageState, rejected: str, ancestor: PageSide | None, text_in_app: str, version: int
@@ -226,8 +266,8 @@ class RowAgreement(Intake):
     async def _note_taken_back(self, row: AppRow, page: PageState) -> None:
         sentence = (
             f"A change of {row.title!r} was taken back where the app cannot have it: a key that the app owns, or a "
-            f"place that is no page of the app. The text is version {page.version} of its history; `mirrord history` "
-            "shows it."
+            f"place that is no page of the app. The text is version {page.version} of its history; "
+            f"`mirrord diff PAGE {page.version}` shows it."
         )
         self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
 

@@ -28,10 +28,12 @@ class TwoWayIntake(RowAgreement):
     One pass in mode `both`.
 
     recent: deletions of the last minutes. emptied: ids of folders that were deleted with all that is in them.
+    has_new_pages: there may be pages that get rows.
     """
 
     recent: int = 0
     emptied: list[str] = field(default_factory=list)
+    has_new_pages: bool = True
 
     async def carry_over(self) -> None:
         """Carry both sides over. Raises Halted if many pages were deleted, Stale if a page changed meanwhile."""
@@ -83,6 +85,9 @@ class TwoWayIntake(RowAgreement):
             return None
 
     async def _carry_row(self, row: AppRow) -> None:
+        if self.source.mapping.is_space(row.external_id):  # only the app changes them
+            await Intake._carry_row(self, row)
+            return
         entry = self.state.entry_of(self.binding.id, row.external_id)
         bound, page = self.state.bound.get(row.external_id), self.state.pages.get(entry)
         if bound is None and page is not None and self._is_of_others(page):
@@ -101,10 +106,10 @@ class TwoWayIntake(RowAgreement):
         if act not in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
             await self._end_problems(entry)
         try:
-            async with self._savepoint():
+            async with self._guarded():
                 agreed = await self._carry_out(act, row, page)
                 if agreed is not None:
-                    await binding_rows.store_entries(self.connection, self.binding, [agreed])
+                    await self._store_agreement(agreed)
         except Outpaced:
             self._leave_for_later(row, page)
             return
@@ -169,6 +174,9 @@ class TwoWayIntake(RowAgreement):
         return await self._write_both(act, row, page)
 
     async def _note_refusal(self, row: AppRow, page: PageState) -> None:
+        if self.source.mapping.is_space(row.external_id):
+            await self._note_change_of_space(row, page)
+            return
         reason = (
             f"was deleted, and is there again: the binding {self.binding.name!r} has no way to delete rows of the app "
             "(`page.deleted`, or `page.delete`)"
@@ -178,7 +186,16 @@ class TwoWayIntake(RowAgreement):
         sentence = f"{row.title!r} {reason}."
         self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
 
+    async def _note_change_of_space(self, row: AppRow, page: PageState) -> None:
+        sentence = (
+            f"{row.title!r} is a space of the app, which only the app changes, and is again what it says. The text is "
+            f"version {page.version} of its history; `mirrord diff PAGE {page.version}` shows it."
+        )
+        self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
+
     async def _carry_new_pages(self) -> None:
+        if not self.has_new_pages:
+            return
         limit = MAX_WRITTEN_ROWS - self.written_back
         creation = PageCreation(self.connection, self.binding, self.source, limit, self.is_careful)
         await creation.carry_all()
@@ -191,6 +208,8 @@ class TwoWayIntake(RowAgreement):
     def _waits(self, bound: BoundEntry) -> bool:
         """Whether the page of a row that vanished is looked at later."""
         page = self.state.pages.get(bound.entry)
+        if self.source.mapping.is_space(bound.external_id):
+            return False
         return bound.external_id in self.later or decide_two_way(bound, None, page) is TwoWayAct.WAIT
 
     def _loses_page(self, bound: BoundEntry) -> bool:
@@ -199,6 +218,9 @@ class TwoWayIntake(RowAgreement):
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)
         act = decide_two_way(bound, None, page)
+        if self.source.mapping.is_space(bound.external_id):
+            await Intake._carry_deletion(self, bound)
+            return
         if act is TwoWayAct.WAIT:
             await self._await_rendering(bound, page)
             return
@@ -209,6 +231,6 @@ class TwoWayIntake(RowAgreement):
         if act is TwoWayAct.REVIVE_ROW and page is not None:
             sentence = (
                 f"The app removed {page.name!r} while it was edited here, and has no way back for it. The text is "
-                f"version {page.version} of its history; `mirrord history` shows it."
+                f"version {page.version} of its history; `mirrord diff PAGE {page.version}` shows it."
             )
             self.problems.append(Problem(page.name or bound.external_id, "bound-row", sentence, bound.entry))

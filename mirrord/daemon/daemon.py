@@ -203,9 +203,9 @@ class Daemon(MirrorReports):
     def _wakes_of(self, mirrors: Mapping[TenantId, RunningMirror]) -> Wakes:
         """What notifications of *mirrors* wake beside engines."""
         return {
-            UNDO_PAYLOAD: lambda tenant: mirrors[tenant].questions.wake(),
+            UNDO_PAYLOAD: lambda tenant, _: mirrors[tenant].questions.wake(),
             BOUND_PAYLOAD: self._bindings_noted.add,
-            ROWS: self._bindings_noted.add_pages,
+            ROWS: lambda tenant, _: self._bindings_noted.add_pages(tenant),
         }
 
     def _names_by_tenant(self) -> dict[TenantId, str]:

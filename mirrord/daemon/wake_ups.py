@@ -81,7 +81,7 @@ class Notifications:
                 self._clocks.note_notice(tenant, seq)
                 self._wake_engine(self._engines[tenant], seq)
                 if (wake := self._wakes.get(ROWS)) is not None:
-                    wake(tenant)
+                    wake(tenant, "")
             else:
                 self._begin_listening()
 
@@ -92,7 +92,7 @@ class Notifications:
             if was_lost:  # the server may be another one, whose clocks say nothing
                 engine.notify()
             if (wake := self._wakes.get(BOUND_PAYLOAD)) is not None:
-                wake(tenant)
+                wake(tenant, "")
 
     def _wake_engine(self, engine: Engine, seq: int | None) -> None:
         engine.feed.newest = max(engine.feed.newest, seq or 0)

@@ -27,7 +27,8 @@ UNDO_PAYLOAD = "undo"  # of the notification that undo_change_set() sends
 ROWS = "rows"  # among Wakes: what every notification with the number of a change wakes
 BOUND_PAYLOAD = "bound"  # of the notification that a trigger of a binding sends: a row of an app changed, none of ours
 
-Wakes = Mapping[str, Callable[[TenantId], None]]  # what a notification with a payload wakes
+# What a notification wakes, by the first word of its payload; the rest, such as the id of a binding, may be empty.
+Wakes = Mapping[str, Callable[[TenantId, str], None]]
 
 
 def channel_of(tenant: TenantId) -> str:
@@ -58,15 +59,16 @@ async def notified_tenants(
             yield None, None
             for changed, seq in (await _load_clocks(connection, tenants)).items():
                 if (wake := wakes.get(UNDO_PAYLOAD)) is not None:
-                    wake(changed)
+                    wake(changed, "")
                 yield changed, seq
             silent_seconds = 0.0
             while not stop.is_set():
                 async for notification in connection.notifies(timeout=0):  # includes those received with a result
                     tenant = channels.get(notification.channel)
-                    if tenant is not None and notification.payload in wakes:
-                        wakes[notification.payload](tenant)
-                    if notification.payload != BOUND_PAYLOAD:
+                    word, _, subject = notification.payload.partition(" ")
+                    if tenant is not None and word in wakes:
+                        wakes[word](tenant, subject)
+                    if word != BOUND_PAYLOAD:
                         yield tenant, _seq_of(notification.payload)
                 silent_seconds = 0.0 if await _is_readable(connection) else silent_seconds + STOP_CHECK_SECONDS
                 if silent_seconds >= PING_SECONDS:

@@ -82,6 +82,22 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
         raise _first_error_of(error) from None
 
 
+@asynccontextmanager
+async def joined_statements(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+    """
+    Send the statements of the block together, in one round trip; their answers are there after it.
+
+    Nothing may be fetched in the block, and no other pipeline may begin in it.
+    """
+    try:
+        async with connection.pipeline() as pipeline:
+            pipeline.command_queue = outbox = CommandQueue()
+            with outbox.hold():
+                yield
+    except psycopg.errors.PipelineAborted as error:
+        raise _first_error_of(error) from None
+
+
 def _first_error_of(error: psycopg.errors.PipelineAborted) -> psycopg.Error:
     """
     The error that aborted a pipeline.

@@ -11,7 +11,7 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "approval": "Make a new request; the first version counts.",
         "blob": "Let the app insert the bytes again.",
-        "bound-edit": "Edit the page in its app; `mirrord history` lists the text that was taken back, `mirrord diff` shows it.",
+        "bound-edit": "Edit the page in its app; `mirrord diff` shows the text that was taken back.",
         "bound-halt": "`mirrord bind status NAME` says why; `mirrord bind resume NAME` goes on.",
         "bound-new": "Change the page, or the mapping (`page.create`); it is tried again with every change.",
         "bound-row": "Mend the row in its app, or the page; it is tried again with the next change.",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.binding.knowledge_base import CREATING_MAPPING, BoundWorld
+from tests.binding.knowledge_base import CREATING_MAPPING, TWO_WAY_MAPPING, BoundWorld
 from tests.binding.test_new_rows import NOTES, NOTES_TABLE
 from tests.support.entries import value
 from tests.support.harness import eventually
@@ -174,3 +174,15 @@ def test_another_column_of_ids_is_refused_while_the_pages_of_the_binding_are_the
     add_notes(notes)
     assert (living_pages(notes), problems(notes)) == (["Beans", "Peas"], [])
     notes.await_text("Peas.md", "Sweet.")
+
+
+def test_a_binding_that_is_added_again_at_once_goes_by_its_new_mapping(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "First.")
+    bound.await_text("Page.md", "First.")
+    bound.await_rest()
+    bound.bind("drop", "kb")
+    bound.mapping.write_text(TWO_WAY_MAPPING)
+    bound.bind("add", str(bound.mapping))
+    write_file(bound, "Page.md", lambda text: text.replace("First.", "Second."))
+    bound.await_body(page, "Second.")
+    assert problems(bound) == []

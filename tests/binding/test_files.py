@@ -151,6 +151,7 @@ def test_what_a_person_does_to_a_file_is_taken_back_with_a_sentence(notes: Bound
     (notes.mirrord.root / path).rename(notes.mirrord.root / "Beans/assets/other.png")
     await_bytes(notes, "Beans/assets/other.png", None)
     await_bytes(notes, path, FIRST)
+    notes.await_rest()  # a file that goes before mirrord has noted it is written again, and nobody deleted it
     (notes.mirrord.root / path).unlink()
     await_problem(notes, "photo.png", "was deleted")
     await_bytes(notes, path, FIRST)

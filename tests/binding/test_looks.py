@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from mirrord.binding import binding_loop
-from mirrord.binding.binding_loop import NotedTenants
+from mirrord.binding.binding_loop import NotedTenants, Notes
 from mirrord.binding.passes import Comparison, PassOrder, run_pass
 from mirrord.db.bindings import binding_rows, due_bindings
 from mirrord.db.bindings.binding_rows import DueBinding
@@ -16,7 +16,7 @@ from mirrord.domain.entry import TenantId
 from tests.binding.knowledge_base import TWO_WAY_MAPPING, BoundWorld
 from tests.support.entries import value
 
-TENANT = TenantId(UUID(int=7))
+TENANT, BINDING = TenantId(UUID(int=7)), UUID(int=8)
 MEMOS = """
 CREATE TABLE kb.memos (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), title text NOT NULL, body text);
 INSERT INTO kb.memos (title, body) VALUES ('Memo', 'Before.')"""
@@ -191,19 +191,22 @@ def test_pages_that_change_lead_to_a_look_soon_after_a_pass_and_where_bindings_o
     noted.worked_at = time.monotonic() - binding_loop.BUSY_SECONDS
     noted.add_pages(TENANT)
     assert noted.noted.is_set()
-    assert noted.take() == {TENANT}
+    assert noted.take() == Notes(of_pages={TENANT}, is_notified=True)
     noted.reading = {TENANT}
     noted.add_pages(TENANT)
     assert noted.noted.is_set()
-    assert noted.take() == set()
+    assert noted.take() == Notes(is_notified=True, is_look_needed=True)
     noted.reading = set()
     noted.worked_at = time.monotonic() + 600
     noted.add_pages(TENANT)
     assert noted.noted.is_set()
     assert noted.rest_seconds > 0
     assert not noted.from_apps.is_set()
-    assert noted.take() == set()
-    noted.add(TENANT)
+    assert noted.take() == Notes(is_notified=True, is_look_needed=True)
+    noted.add(TENANT, str(BINDING))
     assert noted.from_apps.is_set(), "rows of apps wait for nothing"
-    assert noted.take() == {TENANT}
+    assert noted.take() == Notes(written={BINDING}, is_notified=True)
     assert not noted.from_apps.is_set()
+    noted.add(TENANT)
+    assert noted.take() == Notes(of_apps={TENANT}, is_notified=True), "a trigger of an earlier version says no more"
+    assert noted.take() == Notes()

@@ -208,8 +208,12 @@ class Mapping:
 
     def has_row(self, external_id: str) -> bool:
         """Whether what has this id is a row of the table of pages, and no space or folder."""
-        is_space = self.space is not None and external_id.startswith(SPACE_PREFIX)
-        return not is_space and not (self.page.path is not None and external_id.startswith(FOLDER_PREFIX))
+        is_folder = self.page.path is not None and external_id.startswith(FOLDER_PREFIX)
+        return not (is_folder or self.is_space(external_id))
+
+    def is_space(self, external_id: str) -> bool:
+        """Whether what has this id is a space."""
+        return self.space is not None and external_id.startswith(SPACE_PREFIX)
 
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""
@@ -268,7 +272,7 @@ def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     page, body, rules = mapping.page, mapping.body, mapping.writes
     if rules is None:
         return {}
-    optional = (page.parent, page.path, page.order.column if page.order else None, page.deleted)
+    optional = (page.parent, page.space, page.path, page.order.column if page.order else None, page.deleted)
     of_page = [page.title, *(column for column in optional if column is not None)]
     of_page += [column for key, column in mapping.front.items() if rules.owner_of(key) is not Owner.IN]
     of_page += [touch.column for touch in rules.of_page]

@@ -175,8 +175,6 @@ def _check_space(sections: ByKey[str, Section]) -> None:
         return
     if not space.values or "space" not in page.values:
         raise UserError("`page.space` is the column with the id of a row of `space.table`: the mapping needs both.")
-    if sections["binding"].values.get("mode") == "both":
-        raise UserError('Spaces need `binding.mode = "in"`: an edit cannot move a page to another space of the app.')
     if ("column" in tenant.values) != ("tenant" in space.values):
         raise UserError("`space.tenant` is the column for what `tenant.column` is of pages: the mapping needs both.")
 

@@ -246,7 +246,7 @@ def _trigger_statements(
         first_app_type=_FIRST_APP_TYPE,
         latch=latch_of(binding),
         channel=channel_of(tenant),
-        payload=BOUND_PAYLOAD,
+        payload=f"{BOUND_PAYLOAD} {binding}",
     )
     text = _FUNCTION.format(function=function, note=note, comparison=_comparisons_of(mapping, table, facts))
     return [

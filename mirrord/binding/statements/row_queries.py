@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from mirrord.binding.mappings.mapping import SPACE_PREFIX, Condition, Literal, Mapping, Match, PageTable, Space
 from mirrord.binding.statements.bound_sql import VERSION_COLUMN, quote_literal, quote_name, quote_table
+from mirrord.db.bindings.pass_rows import NOTED_IDS
 
 _PREFIX = quote_literal(SPACE_PREFIX)
 
@@ -13,11 +14,13 @@ class AppStatements:
     """
     Statements that read the app. Their parameters are `ids`, a list, and `tenant`.
 
-    rows: the living rows with *ids*. children: the ids of living rows below *ids*; None: pages have no parents.
-    versions: id and version of all living rows, and the path where rows have one.
+    rows: the living rows with *ids*. noted_rows: those with the ids that the transaction notes. children: the ids of
+    living rows below *ids*; None: pages have no parents. versions: id and version of all living rows, and the path
+    where rows have one.
     """
 
     rows: str
+    noted_rows: str
     children: str | None
     versions: str
 
@@ -31,25 +34,35 @@ def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
     """The statements that read the rows of *mapping*. id_type: the type of the pages' ids."""
     page = mapping.page
     condition = condition_of(mapping)
-    key = f"ANY ({_page_ids(id_type) if mapping.space else f'%(ids)s::text[]::{id_type}[]'})"
     source, id_column = f"{quote_table(page.table)} AS p", f"p.{quote_name(page.id)}"
-    rows = (
-        f"SELECT {', '.join(_selected_columns(mapping))}\n  FROM {source}{_body_join(mapping)}\n"
-        f" WHERE {id_column} = {key} AND {condition}"
-    )
     children = None
-    if page.path is None and (parent := _parent_of(page)) is not None:
+    if page.path is None and (parent := parent_of(page)) is not None:
         children = f"SELECT {id_column}::text FROM {source} WHERE {parent} = ANY (%(ids)s) AND {condition}"
-    columns = [f"{id_column}::text", _version_of(mapping), *([_parent_of(page) or ""] if page.path is not None else [])]
+    columns = [f"{id_column}::text", _version_of(mapping), *([parent_of(page) or ""] if page.path is not None else [])]
     versions = f"SELECT {', '.join(columns)} FROM {source}{_body_join(mapping)} WHERE {condition}"
     if mapping.space is not None:
         spaces = _selected_spaces(mapping.space)
-        rows = f"{rows}\nUNION ALL {spaces} AND {_space_id(_of_space(mapping.space.id))} = ANY (%(ids)s)"
         versions = f"{versions}\nUNION ALL SELECT id, version FROM ({spaces}) AS spaces (id, b, c, d, version, f, g)"
-    return AppStatements(rows, children, versions)
+    rows, noted_rows = (_rows_with(mapping, id_type, ids) for ids in ("%(ids)s::text[]", f"({NOTED_IDS})"))
+    return AppStatements(rows, noted_rows, children, versions)
 
 
-def _parent_of(page: PageTable) -> str | None:
+def _rows_with(mapping: Mapping, id_type: str, ids: str) -> str:
+    """The statement that reads the living rows with *ids*, an expression."""
+    page = mapping.page
+    key = _page_ids(id_type, ids) if mapping.space else f"{ids}::{id_type}[]"
+    rows = (
+        f"SELECT {', '.join(_selected_columns(mapping))}\n"
+        f"  FROM {quote_table(page.table)} AS p{_body_join(mapping)}\n"
+        f" WHERE p.{quote_name(page.id)} = ANY ({key}) AND {condition_of(mapping)}"
+    )
+    if mapping.space is None:
+        return rows
+    of_spaces = f"{_space_id(_of_space(mapping.space.id))} = ANY ({ids})"
+    return f"{rows}\nUNION ALL {_selected_spaces(mapping.space)} AND {of_spaces}"
+
+
+def parent_of(page: PageTable) -> str | None:
     """The id of the page above, or of the space, or the path, as an expression; None: pages have none."""
     if page.path is not None:
         return f"p.{quote_name(page.path)}::text"
@@ -93,7 +106,7 @@ def _selected_columns(mapping: Mapping) -> list[str]:
     of_front = (f"{quote_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
     return [
         f"p.{quote_name(page.id)}::text",
-        _parent_of(page) or "NULL::text",
+        parent_of(page) or "NULL::text",
         f"p.{quote_name(page.title)}::text",
         f"p.{quote_name(page.order.column)}::text" if page.order else "NULL::text",
         _version_of(mapping),
@@ -110,6 +123,12 @@ def _version_of(mapping: Mapping) -> str:
     if mapping.body.table is None:
         return f"p.{VERSION_COLUMN}::text"
     return f"p.{VERSION_COLUMN}::text || ':' || coalesce(b.{VERSION_COLUMN}::text, '')"
+
+
+def select_version(mapping: Mapping, condition: str) -> str:
+    """The statement that reads the version of the row with *condition*, of the alias `p`."""
+    source = f"{quote_table(mapping.page.table)} AS p{_body_join(mapping)}"
+    return f"SELECT {_version_of(mapping)} FROM {source} WHERE {condition}"
 
 
 def _body_join(mapping: Mapping) -> str:
@@ -163,6 +182,6 @@ def _space_id(column: str) -> str:
     return f"({_PREFIX} || {column}::text)"
 
 
-def _page_ids(id_type: str) -> str:
-    """Those of `ids` that are rows of pages, as an array."""
-    return f"ARRAY(SELECT each::{id_type} FROM unnest(%(ids)s::text[]) AS each WHERE NOT starts_with(each, {_PREFIX}))"
+def _page_ids(id_type: str, ids: str) -> str:
+    """Those of *ids* that are rows of pages, as an array."""
+    return f"ARRAY(SELECT each::{id_type} FROM unnest({ids}) AS each WHERE NOT starts_with(each, {_PREFIX}))"

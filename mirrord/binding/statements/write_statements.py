@@ -15,7 +15,7 @@ from mirrord.binding.statements.bound_sql import (
     renewal_statements,
     role_of,
 )
-from mirrord.binding.statements.row_queries import condition_of, match_of
+from mirrord.binding.statements.row_queries import condition_of, match_of, parent_of, select_version
 from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError
 
@@ -79,6 +79,10 @@ class WriteStatements:
         ]
         return f"UPDATE {quote_table(self._mapping.body.table)} AS b SET {', '.join(sets)} WHERE {self._matched_body}"
 
+    def unless_changed(self, update: str) -> str:
+        """*update*, of the row that still has the version `version`."""
+        return f"{update} AND %(version)s IN ({select_version(self._mapping, self._is_page)})"
+
     def insert_row(self, table: TableName, columns: Sequence[str], times: Sequence[str]) -> str:
         """The statement that adds a row with *columns* of `values`, and the time in *times*; it returns its id."""
         types = self._types[str(table)]
@@ -129,10 +133,53 @@ class WriteStatements:
         )
 
     @property
+    def load_space(self) -> str:
+        """The statement that returns the space of the row `id`."""
+        return f"SELECT {self._space}::text FROM {self._table} AS p WHERE {self._is_page}"
+
+    @property
+    def load_in_other_spaces(self) -> str:
+        """The statement that returns the ids of `limit` rows below the row `id` that are in another space."""
+        assert self._page.parent is not None
+        key, parent, space = (quote_name(name) for name in (self._page.id, self._page.parent, self._page.space or ""))
+        return (
+            f"WITH RECURSIVE below (id, space) AS (\n"
+            f"    SELECT p.{key}, p.{space} FROM {self._table} AS p WHERE {self._is_page}\n"
+            f"    UNION SELECT p.{key}, b.space FROM {self._table} AS p JOIN below AS b ON p.{parent} = b.id\n"
+            f"     WHERE {condition_of(self._mapping)})\n"
+            f"SELECT p.{key}::text FROM {self._table} AS p JOIN below AS b ON p.{key} = b.id\n"
+            f" WHERE p.{space} IS DISTINCT FROM b.space LIMIT %(limit)s"
+        )
+
+    @property
+    def lock_below(self) -> str:
+        """The statement that locks the rows `ids`; it fails if a transaction has one."""
+        return f"SELECT FROM {self._table} AS p WHERE {self._are_pages} FOR NO KEY UPDATE NOWAIT"
+
+    @property
+    def write_space(self) -> str:
+        """The statement that gives the rows `ids` the space of the row `id`."""
+        assert self._mapping.writes is not None
+        of_row = f"SELECT {self._space} FROM {self._table} AS p WHERE {self._is_page}"
+        touches = self._touch_statements("p", self._page.table, self._mapping.writes.of_page)
+        sets = ", ".join([f"{quote_name(self._page.space or '')} = ({of_row})", *touches])
+        return f"UPDATE {self._table} AS p SET {sets} WHERE {self._are_pages}"
+
+    @property
+    def _space(self) -> str:
+        assert self._page.space is not None
+        return f"p.{quote_name(self._page.space)}"
+
+    @property
+    def _are_pages(self) -> str:
+        kind = self._type_of(self._page.table, self._page.id)
+        return f"p.{quote_name(self._page.id)} = ANY (%(ids)s::text[]::{kind}[])"
+
+    @property
     def load_following(self) -> str:
         """The statement that returns ids and numbers, from `number` on, of `limit` rows below `parent`, in order."""
         column = self._order_column
-        parent = f"p.{quote_name(self._page.parent)}::text" if self._page.parent is not None else "NULL::text"
+        parent = parent_of(self._page) or "NULL::text"
         return (
             f"SELECT p.{quote_name(self._page.id)}::text, {column}::text FROM {self._table} AS p\n"
             f" WHERE {column} >= %(number)s AND {parent} IS NOT DISTINCT FROM %(parent)s\n"

@@ -50,12 +50,6 @@ SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typnamespace = 'pg_cat
        t.oid::bigint
   FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
  WHERE a.attrelid = %s AND a.attname = ANY (%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
-_TYPES = """
-SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
-  FROM unnest(%s::text[], %s::text[], %s::text[]) AS read (schema_name, table_name, column_name)
-  JOIN pg_namespace AS n ON n.nspname = schema_name
-  JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = table_name
-  JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped"""
 _EXISTING = """
 SELECT sought.schema_name, sought.table_name
   FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS sought (schema_name, table_name, number)
@@ -80,14 +74,6 @@ async def load_table(connection: Connection, schema: str, name: str, columns: Se
     unique = await (await connection.execute(_UNIQUE, (table,))).fetchall()
     facts = {column: ColumnFacts(type_name, is_plain, oid) for column, type_name, is_plain, oid in of_columns}
     return TableFacts(kind, facts, frozenset(column for (column,) in unique), has_policies)
-
-
-async def load_types(
-    connection: Connection, columns: Sequence[tuple[str, str, str]]
-) -> list[tuple[str, str, str, str]]:
-    """The types of those *columns* (schema, table, column) that exist."""
-    values = [[column[part] for column in columns] for part in range(3)]
-    return await (await connection.execute(_TYPES, values)).fetchall()
 
 
 async def existing_tables(connection: Connection, tables: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -1,8 +1,10 @@
 """Rows of an app, written with the rights of a binding's role."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.bound_pages import acting_as
 from mirrord.db.database import Connection
 
@@ -14,6 +16,23 @@ async def lock_rows(connection: Connection, role: str, locks: Sequence[str], val
     async with acting_as(connection, role):
         cursors = [await connection.execute(statement.encode(), values) for statement in locks]
     return [cursor.rowcount > 0 for cursor in cursors]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a statement did: how many rows, and those that it returned."""
+
+    count: int
+    records: Sequence[AppRecord]
+
+
+async def run_together(connection: Connection, role: str, acts: Sequence[tuple[str, Values]]) -> list[Answer]:
+    """Run statements, each with its values, in one round trip; where one fails, those after it do not run."""
+    async with acting_as(connection, role):
+        cursors = [await connection.execute(statement.encode(), values) for statement, values in acts]
+    return [
+        Answer(cursor.rowcount, await cursor.fetchall() if cursor.description is not None else ()) for cursor in cursors
+    ]
 
 
 async def write_rows(connection: Connection, role: str, statement: str, values: Values) -> int:

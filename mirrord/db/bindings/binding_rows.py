@@ -7,8 +7,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from mirrord.db.database import Connection, set_actor, set_tenant
+from mirrord.db.database import Connection, set_tenant
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
+from mirrord.db.transactions import joined_statements
 from mirrord.domain.entry import EntryId, TenantId
 
 PASS_SECONDS = 25  # seconds that a person waits for the end of a pass, less than a statement may take
@@ -58,25 +59,10 @@ class DueBinding:
     has_changes: bool
 
 
-_COLUMNS = (
+COLUMNS = (
     "tenant_id, id, name, mapping, fingerprint, state, sentence, feed_seq, deletions_allowed, compared_at IS NOT NULL"
 )
-_LOCKED = f"""
-SELECT {_COLUMNS}, coalesce((SELECT c.seq FROM mirrord.tenant_clock AS c WHERE c.tenant_id = b.tenant_id), 0)
-  FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s AND b.state = 'running' FOR UPDATE SKIP LOCKED"""
-_TAKE_CHANGES = """
-DELETE FROM mirrord_bind.change
- WHERE ctid = ANY (ARRAY(SELECT ctid FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s))
-RETURNING external_id"""
-_CHANGED_PAGES = """
-SELECT e.external_id, f.seq, f.entry_id FROM mirrord.entry_feed AS f
-  JOIN mirrord.binding_entry AS e ON (e.tenant_id, e.entry_id, e.binding_id) = (f.tenant_id, f.entry_id, %(binding)s)
-  LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)
-  LEFT JOIN mirrord.attachment AS a ON (a.tenant_id, a.id) = (f.tenant_id, f.entry_id)
- WHERE f.tenant_id = %(tenant)s AND (f.seq, f.entry_id) > (%(seq)s, %(entry)s)
-   AND (coalesce(p.version, a.version) IS DISTINCT FROM e.version OR e.external_version = '')
- ORDER BY f.seq, f.entry_id LIMIT %(limit)s"""
-_LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
+LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
 _ENTRIES = """
 SELECT external_id, entry_id, version, digest, external_version FROM mirrord.binding_entry
  WHERE tenant_id = %s AND binding_id = %s"""
@@ -108,24 +94,24 @@ async def delete_binding(connection: Connection, tenant: TenantId, binding: UUID
     await connection.execute("DELETE FROM mirrord.binding WHERE tenant_id = %s AND id = %s", (tenant, binding))
 
 
-async def lock_binding(connection: Connection, due: DueBinding, author: str) -> tuple[BindingRow, int] | None:
-    """
-    A running binding, locked, and the number of the tenant's last change in the feed; *author* writes from now on.
-
-    None: it does not run, or another process works on it.
-    """
-    async with connection.pipeline():
-        await set_tenant(connection, due.tenant)
-        await set_actor(connection, {"kind": "app", "name": author})
-        cursor = await connection.execute(_LOCKED.encode(), (due.tenant, due.id))
+async def load_binding(connection: Connection, tenant: TenantId, binding: UUID) -> BindingRow | None:
+    """A running binding; None: it does not run."""
+    async with joined_statements(connection):
+        await connection.execute("BEGIN")
+        await set_tenant(connection, tenant)
+        cursor = await connection.execute(
+            f"SELECT {COLUMNS} FROM mirrord.binding WHERE tenant_id = %s AND id = %s AND state = 'running'".encode(),
+            (tenant, binding),
+        )
+        await connection.execute("COMMIT")
     row = await cursor.fetchone()
-    return (BindingRow(*row[:-1]), row[-1]) if row else None
+    return BindingRow(*row) if row else None
 
 
 async def list_bindings(connection: Connection, tenant: TenantId) -> list[BindingRow]:
     """The bindings of a tenant, by name."""
     cursor = await connection.execute(
-        f"SELECT {_COLUMNS} FROM mirrord.binding WHERE tenant_id = %s ORDER BY name", (tenant,)
+        f"SELECT {COLUMNS} FROM mirrord.binding WHERE tenant_id = %s ORDER BY name", (tenant,)
     )
     return [BindingRow(*row) for row in await cursor.fetchall()]
 
@@ -214,33 +200,12 @@ async def store_seq(connection: Connection, binding: BindingRow, seq: int) -> No
     )
 
 
-async def take_changes(connection: Connection, binding: BindingRow, limit: int) -> set[str]:
-    """Take the ids of the first changed rows out of the queue, of *limit* changes at most."""
-    cursor = await connection.execute(_TAKE_CHANGES, (binding.id, limit))
-    return {external_id for (external_id,) in await cursor.fetchall()}
-
-
 @dataclass(frozen=True, slots=True)
 class FeedPlace:
     """A change of the feed, up to which changes of pages were looked at. entry: of a transaction's, in their order."""
 
     seq: int
     entry: EntryId
-
-
-async def load_changed_pages(
-    connection: Connection, binding: BindingRow, after: FeedPlace | None, limit: int
-) -> tuple[set[str], FeedPlace | None]:
-    """
-    The ids of rows with pages that others changed, in the order of the feed, and where to go on.
-
-    after: None: since the last look that was complete. Where to go on is None if these are all.
-    """
-    start = after or FeedPlace(binding.seq, _LAST_ENTRY)
-    values = {"binding": binding.id, "tenant": binding.tenant, "limit": limit, "seq": start.seq, "entry": start.entry}
-    changes = await (await connection.execute(_CHANGED_PAGES, values)).fetchall()
-    place = FeedPlace(*changes[-1][1:]) if len(changes) == limit else None
-    return {external_id for external_id, *_ in changes}, place
 
 
 async def add_changes(connection: Connection, binding: BindingRow, external_ids: Collection[str]) -> None:
@@ -250,17 +215,6 @@ async def add_changes(connection: Connection, binding: BindingRow, external_ids:
             "INSERT INTO mirrord_bind.change (binding, external_id) SELECT %s, unnest(%s::text[])",
             (binding.id, sorted(external_ids)),
         )
-
-
-async def load_troubled(connection: Connection, binding: BindingRow, code: str, limit: int) -> set[str]:
-    """The ids of bound rows with a problem *code*; *limit* at most, others each time."""
-    cursor = await connection.execute(
-        "SELECT e.external_id FROM mirrord.problem AS p JOIN mirrord.binding_entry AS e "
-        "ON (e.tenant_id, e.binding_id, e.entry_id) = (p.tenant_id, p.mirror_id, p.entry_id) "
-        "WHERE p.tenant_id = %s AND p.mirror_id = %s AND p.code = %s ORDER BY random() LIMIT %s",
-        (binding.tenant, binding.id, code, limit),
-    )
-    return {external_id for (external_id,) in await cursor.fetchall()}
 
 
 async def load_entries(

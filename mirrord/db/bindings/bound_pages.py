@@ -8,6 +8,7 @@ from typing import Any
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection
+from mirrord.db.transactions import joined_statements
 from mirrord.domain.entry import Digest, EntryId, TenantId
 
 
@@ -30,19 +31,19 @@ class PageWrite:
     text: str
 
 
-PAGE_STATES = """
-SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind',
+PAGE_COLUMNS = """page.id, page.version, page.deleted_at IS NOT NULL, page.parent_id, page.name, page.markdown,
+       page.updated_by ->> 'kind',
        (SELECT r.actor ->> 'name' FROM mirrord.page_revision AS r
          WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1),
-       ahead <> '{}' OR (kind = 'page' AND markdown IS NULL), updated_by ->> 'name' FROM mirrord.page
- WHERE tenant_id = %(tenant)s AND id = ANY (%(entries)s"""  # columns of PageState; more ids and `)` follow
+       page.ahead <> '{}' OR (page.kind = 'page' AND page.markdown IS NULL), page.updated_by ->> 'name'"""  # PageState
+_PAGE_STATES = f"SELECT {PAGE_COLUMNS} FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = ANY (%(entries)s)"
 
 
 async def load_pages(
     connection: Connection, tenant: TenantId, entries: Collection[EntryId]
 ) -> dict[EntryId, PageState]:
     """The pages with ids in *entries*, deleted ones too."""
-    cursor = await connection.execute(f"{PAGE_STATES})".encode(), {"tenant": tenant, "entries": list(entries)})
+    cursor = await connection.execute(_PAGE_STATES.encode(), {"tenant": tenant, "entries": list(entries)})
     return {EntryId(row[0]): PageState(*row) for row in await cursor.fetchall()}
 
 
@@ -64,10 +65,15 @@ async def acting_as(connection: Connection, role: str) -> AsyncIterator[None]:
 
     Statements of the block are sent together, and their answers are to be fetched after it, which saves round trips.
     """
-    async with connection.pipeline():
-        await connection.execute(f'SET LOCAL ROLE "{role}"'.encode())
+    async with joined_statements(connection):
+        await take_role(connection, role)
         yield
-        await connection.execute(f"SET LOCAL ROLE {DAEMON_ROLE}".encode())
+        await take_role(connection, DAEMON_ROLE)
+
+
+async def take_role(connection: Connection, role: str) -> None:
+    """Act as *role* until the end of the transaction, or until another one is taken."""
+    await connection.execute(f'SET LOCAL ROLE "{role}"'.encode())
 
 
 async def insert_pages(connection: Connection, writes: Sequence[PageWrite]) -> dict[EntryId, int]:

@@ -51,10 +51,6 @@ _MOST_NEWS = 200  # changes of pages that a look weighs for each binding; of mor
 _QUEUED = """
 SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
 
-_ASK_FOR_NOTIFICATION = """
-SELECT setval(latch, 1) FROM (SELECT to_regclass(%s) AS latch) AS sequences
- WHERE pg_sequence_last_value(latch) = 0"""
-
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -127,13 +123,3 @@ async def _load_queued(connection: Connection, bindings: Sequence[UUID]) -> set[
         return {binding for (binding,) in await cursor.fetchall()}
     except psycopg.errors.UndefinedTable:
         return set()
-
-
-async def ask_for_notification(connection: Connection, latch: str) -> None:
-    """
-    Let the app's next write notify, with the sequence *latch* of a trigger; there is none where none was installed.
-
-    It is set at once, and no rollback takes that back. What is written after this and before the changes are taken
-    notifies as well: one look more, and none too few.
-    """
-    await connection.execute(_ASK_FOR_NOTIFICATION, (latch,))

@@ -187,7 +187,6 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
             "a table of its own",
         ),
         (changed(FULL, 'title = "title"', 'title = "title"\nspace = "space"') + SPACE, "`space.tenant` is the column"),
-        (changed(BOTH, 'id = "id"', 'id = "id"\nspace = "space"') + SPACE, 'Spaces need `binding.mode = "in"`'),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
         (changed(SMALL, 'id = "id"', 'id = "id"\nparent = "p"\npath = "path"'), "leave out `page.parent`"),
         (SMALL + '[links]\nurl = "/p/{id}"\nid = "pageId"\n', "name it in `links.node`"),

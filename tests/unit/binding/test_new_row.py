@@ -54,7 +54,8 @@ def types_of(mapping: Mapping, kind: str, id_type: str = "text") -> dict[str, di
 
 def new_row(text: str, form: str = "markdown", kind: str = "text", id_type: str = "text") -> NewRow:
     mapping = parse_mapping(MAPPING.format(form=form))
-    return new_row_of(ENTRY, mapping, types_of(mapping, kind, id_type), NewPlace("t", "above"), text)
+    above = {mapping.page.parent: "above"} if mapping.page.parent is not None else {}
+    return new_row_of(ENTRY, mapping, types_of(mapping, kind, id_type), NewPlace("t", above), text)
 
 
 def test_a_new_row_has_what_the_page_says_and_what_the_mapping_adds() -> None:
