@@ -20,18 +20,22 @@ def find_separated(changes: Sequence[ChangePreview], choice: ReviewChoice) -> li
 
 
 def _leads_nowhere(change: ChangePreview, choice: ReviewChoice, links: Sequence[str]) -> bool:
-    """Whether the page would have one of *links*, which lead nowhere then."""
-    if not links:
+    """Whether the page would have one of *links*, which lead nowhere then; never in a text that the person wrote."""
+    is_rejected = change.path in choice.rejected
+    if (
+        not links
+        or (change.path in choice.texts and not is_rejected)
+        or (is_rejected and change.clash and not change.old)
+    ):
         return False
-    text = text_after(change, choice)
+    text = _text_after(change, choice)
     return text is None or not {link.target for link in links_of(PageText(text))}.isdisjoint(links)
 
 
-def text_after(change: ChangePreview, choice: ReviewChoice) -> str | None:
+def _text_after(change: ChangePreview, choice: ReviewChoice) -> str | None:
     """The text of a page if this choice is accepted; None: it is no text that can be shown."""
     if change.path in choice.rejected:
         return change.old
-    new = choice.texts.get(change.path, change.new)
-    if new is not None and change.path in choice.blocks:
-        return select_blocks(change.old or "", new, choice.blocks[change.path])
-    return new
+    if change.new is not None and change.path in choice.blocks:
+        return select_blocks(change.old or "", change.new, choice.blocks[change.path])
+    return change.new

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pytest
+
 from tests.support.clients import Agent, on_stdio, process
 from tests.support.commands import Near
 from tests.support.entries import value
@@ -101,3 +103,11 @@ def text(mirrord: Mirrord, path: str) -> str | None:
     """The text of a file; None: there is none."""
     file = Path(mirrord.root, path)
     return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+def set_editor(mirrord: Mirrord, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let $EDITOR be a shell script; "$1" is the file."""
+    editor = mirrord.directory / "editor.sh"
+    editor.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    editor.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(editor))

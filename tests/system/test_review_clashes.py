@@ -13,6 +13,7 @@ from tests.support.reviews import (
     changes,
     make_folder,
     reviewing_installation,
+    set_editor,
     settled,
     status_of,
     text,
@@ -43,14 +44,6 @@ async def propose(mirrord: Mirrord, agent: Agent, folder: str) -> str:
 
 def write(mirrord: Mirrord, path: str, content: str) -> None:
     (mirrord.root / path).write_text(content, encoding="utf-8")
-
-
-def editing_with(mirrord: Mirrord, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Let $EDITOR be a shell script; "$1" is the file."""
-    editor = mirrord.directory / "editor.sh"
-    editor.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    editor.chmod(0o700)
-    monkeypatch.setenv("EDITOR", str(editor))
 
 
 def run(mirrord: Mirrord, *arguments: str) -> tuple[int, str]:
@@ -113,7 +106,7 @@ async def test_a_person_ends_a_clash_with_a_text(
     async with agent_of(mirrord) as agent:
         change_set = await propose(mirrord, agent, folder)
         write(mirrord, alpha, ALPHA.replace("first", "the person's"))
-        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/both/" "$1"')
+        set_editor(mirrord, monkeypatch, 'sed -i "s/the first/both/" "$1"')
         assert "+both" in changes(mirrord, "edit", change_set, alpha)
         changes(mirrord, "accept", change_set)
         assert text(mirrord, alpha) == "# Alpha\n\nboth\n\nsecond\n\nthe third\n"
@@ -145,7 +138,7 @@ async def test_the_text_of_a_person_is_merged_with_what_others_change_later(
     alpha = f"{folder}/Alpha.md"
     async with agent_of(mirrord) as agent:
         change_set = await propose(mirrord, agent, folder)
-        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
+        set_editor(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
         assert "+my first" in changes(mirrord, "edit", change_set, alpha)
         write(mirrord, alpha, ALPHA.replace("second", "another person's"))
         changes(mirrord, "accept", change_set)
@@ -161,14 +154,14 @@ async def test_the_text_of_a_person_stays_after_a_clash_and_what_others_wrote_me
         change_set = await propose(mirrord, agent, folder)
         later = ALPHA.replace("first", "another person's")
         write_later = f"cat > '{mirrord.root / alpha}' <<'END'\n{later}END"
-        editing_with(mirrord, monkeypatch, f'sed -i "s/the first/my first/" "$1"\n{write_later}')
+        set_editor(mirrord, monkeypatch, f'sed -i "s/the first/my first/" "$1"\n{write_later}')
         code, printed = run(mirrord, "edit", change_set, alpha)
         assert (code, "+my first" in printed, "others changed the same lines" in printed) == (1, True, True)
         assert waiting(mirrord, change_set)["choice"]["unfitting"][alpha].splitlines()[2] == "my first"
         assert run(mirrord, "accept", change_set)[0] == 4
         assert text(mirrord, alpha) == later
 
-        editing_with(mirrord, monkeypatch, 'sed -i "s/my first/ours/" "$1"')
+        set_editor(mirrord, monkeypatch, 'sed -i "s/my first/ours/" "$1"')
         assert "+ours" in changes(mirrord, "edit", change_set, alpha)
         changes(mirrord, "accept", change_set)
         assert text(mirrord, alpha) == "# Alpha\n\nours\n\nsecond\n\nthe third\n"
@@ -181,7 +174,7 @@ async def test_blocks_of_the_text_of_a_person_are_accepted_by_themselves(
     alpha = f"{folder}/Alpha.md"
     async with agent_of(mirrord) as agent:
         change_set = await propose(mirrord, agent, folder)
-        editing_with(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
+        set_editor(mirrord, monkeypatch, 'sed -i "s/the first/my first/" "$1"')
         changes(mirrord, "edit", change_set, alpha)
         changes(mirrord, "accept", change_set, "--block", f"{alpha}:1")
         assert text(mirrord, alpha) == ALPHA.replace("first", "my first")

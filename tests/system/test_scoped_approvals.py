@@ -13,6 +13,7 @@ from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.people import granted
+from tests.support.reviews import set_editor
 
 TRUST = 'delete_page = "REQUIRE"\nmove_page = "SUGGEST"\ncategory_update = "REQUIRE"\n'
 CONFIG = f"[mcp]\nlocal_trust = true\n[mcp.trust]\n{TRUST}"
@@ -133,7 +134,10 @@ async def test_research_within_a_scope_is_decided_and_done_within_it(mirrord: Mi
     assert (mirrord.text(".records/categories/shut.yaml") or "").endswith("['D*']\n")
 
 
-async def test_a_person_sees_the_links_that_a_scope_hides_and_may_reject_them(mirrord: Mirrord) -> None:
+async def test_a_person_sees_the_links_that_a_scope_hides_and_may_keep_them(
+    mirrord: Mirrord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_editor(mirrord, monkeypatch, 'sed -i "s/See .*/See [[Plan]] and [[Goal]]. Kept./" "$1"')
     token = mirrord.create_token("reviewed", *SCOPE, "--review")
     async with _agent(mirrord, token) as agent:
         change_set = await agent.call("begin_changes", title="A move")
@@ -144,17 +148,20 @@ async def test_a_person_sees_the_links_that_a_scope_hides_and_may_reject_them(mi
         review = json.loads(listing.stdout)  # its exit code says that it waits
         waiting = await agent.call("changes_status")
         _run(mirrord, "changes", "reject", change_set["changeSet"], "--page", "Shut/Text.md")
+        parted = mirrord.run("changes", "accept", change_set["changeSet"], "--tenant", mirrord.tenant)
+        _run(mirrord, "changes", "edit", change_set["changeSet"], "Shut/Text.md")
         _run(mirrord, "changes", "accept", change_set["changeSet"])
         _wait_for_outcome(mirrord, pending)
         status = await agent.call("changes_status")
 
     assert {change["path"] for change in review["changes"]} == {"Open/Aim.md", "Shut/Text.md"}
     assert pending["changed_pages_count"] == 1
+    assert (parted.returncode, "links in Shut/Text.md follow the move" in parted.stderr) == (4, True)
     (applied,) = [facts for facts in status["others"] if facts["changeSet"] == change_set["changeSet"]]
     assert applied["state"] == "applied"
     assert HIDDEN not in str([change_set, pending, waiting, status])
-    assert len(status["others"]) == 1  # nothing goes on with the link that was rejected
-    assert "[[Goal]]" in (mirrord.text("Shut/Text.md") or "")
+    assert len(status["others"]) == 1  # nothing goes on with the link that was kept
+    assert "[[Goal]]. Kept." in (mirrord.text("Shut/Text.md") or "")
     assert mirrord.file("Open/Aim.md").exists()
 
 
