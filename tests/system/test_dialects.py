@@ -17,8 +17,8 @@ RAW = {"type": "rawInline", "attrs": {"raw": "{{ page.a_b }}"}}
 
 
 @pytest.fixture
-def mirrord(tmp_path: Path) -> Any:
-    with Mirrord(tmp_path) as daemon:
+def mirrord(fresh_dsn: str, tmp_path: Path) -> Any:
+    with Near(tmp_path, dsn=fresh_dsn) as daemon:
         daemon.up()
         save(daemon.file("Page.md"), TEXT)
         yield daemon
@@ -234,7 +234,7 @@ def test_a_rename_right_after_another_dialect_moves_the_links_that_mean_the_page
         others = "[[nothing]]\n" * 5_000
         save(mirrord.file("Deep/Home.md"), f"{others}\n[[Note]] [a](Only.md)\n")
         as_plain = {"nothing": None, "Note": "Deep/Note", "Only.md": None}
-        eventually(lambda: _meanings_on(mirrord, "Home") == as_plain, "the meanings of plain pages")
+        eventually(lambda: _meanings_on(mirrord, "Home") == as_plain, "the meanings of plain pages", 60.0)
 
         mirrord.stop()
         (mirrord.root / ".obsidian").mkdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.support.commands import Near
 from tests.support.harness import Mirrord, eventually
 
 FILES = 3_000  # so that the adoption takes seconds
@@ -17,7 +18,7 @@ _LIVING = "SELECT name FROM mirrord.page WHERE deleted_at IS NULL"
 @pytest.fixture
 def beginning(tmp_path: Path, fresh_dsn: str) -> Iterator[Mirrord]:
     """A daemon that takes many files in, and has not finished yet."""
-    with Mirrord(tmp_path, dsn=fresh_dsn) as mirrord:
+    with Near(tmp_path, dsn=fresh_dsn) as mirrord:
         mirrord.root.mkdir(parents=True)
         for name in NAMES:
             mirrord.file(f"{name}.md").write_text(f"{name}\n", encoding="utf-8")

@@ -20,7 +20,7 @@ from tests.support.harness import Mirrord, eventually
 from tests.support.rows import Connection
 
 HELD = [f"held-{number}" for number in range(MAX_CONNECTIONS + 2)]
-PAGES, EDITS, EDITS_PER_SECOND = 12, 50, 8
+PAGES, EDITS, EDITS_PER_SECOND = 12, 24, 8
 SLOW_SECONDS = LOCK_TIMEOUT_MS / 1000 / 2  # longer only if somebody waited for a lock, or the machine stood still
 NOISE = 2  # edits that may be slow because the machine is
 ATTEMPTS = 3  # a wait for an app comes each time, a busy moment of the machine does not

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content.tombstone_purge import TOMBSTONE_AGE, purge_batch
 from mirrord.db.database import Database, daemon_dsn
 from mirrord.domain.entry import TenantId, digest_of
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import add, add_attachment, add_folder, change, delete, value
 from tests.support.harness import Mirrord, eventually
@@ -144,7 +145,7 @@ async def test_an_id_that_is_used_again_is_not_purged_any_more(
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """A daemon of this test's own."""
-    with Mirrord(tmp_path, tenant="away", dsn=fresh_dsn) as installation:
+    with Near(tmp_path, tenant="away", dsn=fresh_dsn) as installation:
         yield installation
 
 
