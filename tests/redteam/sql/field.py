@@ -20,6 +20,7 @@ from tests.support.servers import Server
 SECRET = "Kingfisher-7741"  # stands in the other tenant's rows, and nowhere else
 CONFESSION = "runs as"
 _LONGEST = "5s"  # a statement of an attack
+_FEW_STATEMENTS = 3  # of an attack that leaves little behind
 
 _OWN = f"""
 CREATE SCHEMA own;
@@ -127,14 +128,17 @@ class Field:
     def come_through(self, attacks: Sequence[Attack], attacker: Attacker) -> list[str]:
         """Play them; what they reached that is not the attacker's, as sentences."""
         definitions, rows = self._definitions(), self._rows()
-        words = [word for attack in attacks for word in self._play(attack, attacker)]
+        words: list[str] = []
+        for attack in attacks:
+            words += self._play(attack, attacker)
+            if len(attack.statements) > _FEW_STATEMENTS:
+                self._forget_deleted_entries()
         words += self._others_go_on()
         breaches = [f"it ran: {word}" for word in words if CONFESSION in word]
         breaches += ["it read the other tenant's rows"] if any(SECRET in word for word in words) else []
         breaches += ["it changed definitions or rights"] if self._definitions() != definitions else []
         breaches += ["it changed the other tenant's rows"] if self._rows() != rows else []
         breaches += ["it wrote a file of the server's"] if self.marker.exists() else []
-        self._forget_deleted_entries()
         return breaches
 
     def _play(self, attack: Attack, attacker: Attacker) -> list[str]:
