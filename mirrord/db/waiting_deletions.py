@@ -56,7 +56,12 @@ SELECT DISTINCT ON (page.id) page.id, page.kind, page.name, told.occurred_at, to
   JOIN mirrord.page AS page ON page.tenant_id = %(tenant)s AND page.id::text = told.data ->> 'page_id'
  WHERE told.tenant_id = %(tenant)s AND told.type LIKE '%%Deleted' AND page.deleted_at IS NULL
    AND told.occurred_at > clock_timestamp() - make_interval(secs => %(seconds)s)
- ORDER BY page.id, told.occurred_at DESC"""
+   AND NOT EXISTS (
+    SELECT FROM mirrord.page_revision AS version
+     WHERE version.tenant_id = %(tenant)s AND version.page_id = page.id
+       AND version.created_at > told.occurred_at - interval '5 s'
+       AND (version.deleted OR page.kind = 'folder' AND version.version = page.version))
+ ORDER BY page.id, told.occurred_at DESC"""  # a page lives on as a folder where attachments below keep it
 _LOCK = """
 SELECT mirror_id, reason, side, entries FROM mirrord.halt
  WHERE tenant_id = %s AND id = %s AND closed_at IS NULL AND decision IS NULL FOR UPDATE"""

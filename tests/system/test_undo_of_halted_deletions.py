@@ -211,3 +211,22 @@ async def test_what_a_person_confirms_after_a_weekend_is_its_agents_and_is_undon
     undone = mirrord.run("undo", change_set)
     assert undone.returncode == 0, undone.stderr
     folder.expect_back()
+
+
+async def test_deletions_that_were_undone_a_moment_ago_hinder_no_undo(mirrord: Mirrord) -> None:
+    save(mirrord.file("Few/One.md"), "# One\n")
+    save(mirrord.file("Few/Two.md"), "# Two\n")
+    mirrord.flush()
+    async with agent_of(mirrord, mirrord.create_token("regretful")) as agent:
+        deleted = await agent.call("delete_page", path="Few/One.md")
+        eventually(lambda: mirrord.page("Few/One.md") is None, "the deletion in rows", SECONDS)
+        assert (await agent.call("undo_changes"))["undone"]
+        eventually(lambda: mirrord.text("Few/One.md"), "the file", SECONDS)
+        await agent.call("edit_page", path="Few/Two.md", edits=[{"find": "Two", "replace": "Three"}])
+        mirrord.flush()
+    edited = "SELECT count(*) FROM page_revision WHERE actor ->> 'name' = 'regretful' AND page_id <> %s"
+    eventually(lambda: value(mirrord.app, edited, deleted["pageId"]), "the author of the edit", SECONDS)
+    undone = mirrord.run("undo", "--by", "regretful", "--since", "1 hour ago")
+    assert undone.returncode == 0, undone.stderr
+    eventually(lambda: mirrord.text("Few/Two.md") == "# Two\n", "the earlier text", SECONDS)
+    assert mirrord.text("Few/One.md") == "# One\n"
