@@ -8,17 +8,18 @@ from typing import Any
 import click
 
 from mirrord.cli.options import tenant_option, with_config_options
-from mirrord.cli.output import echo_difference, format_actor, format_time, strip_controls
-from mirrord.cli.tenant_database import run_in_transaction
+from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db import approval_rows as rows
 from mirrord.db import review_rows
 from mirrord.db.approval_rows import Notice, StoredRequest
-from mirrord.db.database import Connection
+from mirrord.db.database import Connection, Database
 from mirrord.db.review_rows import Obstacle
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
-from mirrord.errors import UserError
+from mirrord.errors import Refused, Stale, UserError
+from mirrord.operations.review_decisions import Acceptance, Reviewer
 
 _OPEN_STATES = (RequestState.PENDING, RequestState.APPROVED)
 _CHANNEL = "cli"
@@ -83,15 +84,18 @@ def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> 
 def approve(
     config: Config, tenant: str | None, request_ids: Sequence[str], everything: bool, reason: str | None
 ) -> None:
-    """Approve the requests ID; the daemon then executes them."""
+    """
+    Approve the requests ID; the daemon then executes them.
+
+    A change set is accepted as it would be applied now, like by `mirrord changes accept`.
+    """
     if bool(request_ids) == everything:
         raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
     remaining: list[str] = []
     if everything:
         decided, remaining = run_in_transaction(config, tenant, partial(_approve_all, reason=reason))
     else:
-        work = partial(_decide_requests, names=request_ids, approve=True, reason=reason)
-        decided = run_in_transaction(config, tenant, work)
+        decided = run_with_database(config, tenant, partial(_approve_named, names=request_ids, reason=reason))
     for stored in decided:
         click.echo(f"Approved: {strip_controls(stored.preview['summary'])}")
     for sentence in remaining:
@@ -140,6 +144,32 @@ def notifications(config: Config, tenant: str | None, read: bool, as_json: bool)
         )
     if not notices:
         click.echo("No unread notifications.", err=True)
+
+
+async def _approve_named(
+    database: Database, tenant: TenantId, names: Sequence[str], reason: str | None
+) -> list[StoredRequest]:
+    """Approve the requests whose ids begin with *names*, change sets after the others; returns them."""
+    person = current_person()
+    async with database.transaction(tenant, actor=person) as connection:
+        requests = await rows.list_requests(connection, tenant, None)
+        chosen = [_find_request(requests, name) for name in names]
+        for stored in chosen:
+            if not _is_reviewed(stored):
+                await rows.decide_request(connection, tenant, stored.id, approve=True, reason=reason, channel=_CHANNEL)
+    for change_set in [str(stored.arguments["change_set"]) for stored in chosen if _is_reviewed(stored)]:
+        acceptance = Acceptance(change_set, lambda review: review.choice, None, reason, _CHANNEL)
+        try:
+            await Reviewer(database, tenant, person).accept(acceptance)
+        except (Refused, Stale) as error:
+            raise Refused(f"{error} It still waits; see `mirrord changes show {change_set}`.") from error
+    return chosen
+
+
+def _is_reviewed(stored: StoredRequest) -> bool:
+    """Whether it asks for a change set that waits, maybe in another request that followed this one."""
+    is_waiting = stored.state is RequestState.PENDING or "renewed_by" in (stored.outcome or {})
+    return "change_set" in stored.arguments and is_waiting
 
 
 async def _decide_requests(

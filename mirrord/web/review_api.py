@@ -117,7 +117,13 @@ async def decide_review(request: Request) -> Response:
 
 async def _accept(visit: Visit, body: Mapping[str, Any], comment: str | None) -> bool:
     choose = partial(_choice_in, body=body)
-    acceptance = Acceptance(_change_set_of(visit.request), choose, body["shown"], comment, CHANNEL)
+    return await accept_review(
+        visit, Acceptance(_change_set_of(visit.request), choose, body["shown"], comment, CHANNEL)
+    )
+
+
+async def accept_review(visit: Visit, acceptance: Acceptance) -> bool:
+    """Accept a part of a change set; whether it is applied. Raises 409 if the person saw another one, and 422."""
     try:
         return (await _reviewer_of(visit).accept(acceptance)).is_applied
     except Stale as error:

@@ -19,6 +19,7 @@ from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
 from mirrord.domain.trust import Trust
+from mirrord.operations.review_decisions import Acceptance
 from mirrord.sync.decisions.guard import describe_effects
 from mirrord.web import conflict_writer
 from mirrord.web.request_context import (
@@ -35,6 +36,7 @@ from mirrord.web.request_context import (
     session_of,
     visit_of,
 )
+from mirrord.web.review_api import accept_review
 from mirrord.web.rows import live_rows
 from mirrord.web.rows.live_rows import Mirror
 
@@ -188,6 +190,8 @@ async def decide_requests(request: Request) -> Response:
     body = await read_json(request, ids=list, approve=bool, reason=(str, type(None)))
     ids = [entry_of(text) for text in body["ids"]]
     reason = (body["reason"] or "").strip()[:1000] or None
+    if body["approve"] and len(ids) == 1 and await _accept_change_set(visit, ids[0], reason):
+        return json_response({"decided": 1, "left": []})
     async with visit.write_transaction() as connection:
         stored = await approval_rows.load_requests(connection, TenantId(visit.tenant), ids)
         is_joint = len(ids) > 1 and body["approve"]
@@ -200,6 +204,19 @@ async def decide_requests(request: Request) -> Response:
                 connection, TenantId(visit.tenant), request_id, approve=body["approve"], reason=reason, channel=CHANNEL
             )
     return json_response({"decided": len(chosen), "left": list(obstacles.values())})
+
+
+async def _accept_change_set(visit: Visit, request_id: UUID, reason: str | None) -> bool:
+    """Accept a change set that waits, as it was shown, and wait until it is applied; False: it is another request."""
+    tenant = TenantId(visit.tenant)
+    async with visit.read_transaction() as connection:
+        stored = (await approval_rows.load_requests(connection, tenant, [request_id])).get(request_id)
+        if stored is None or "change_set" not in stored.arguments or stored.state is not RequestState.PENDING:
+            return False
+        digest = (await review_rows.load_review(connection, tenant, stored)).shown
+    change_set = str(stored.arguments["change_set"])
+    await accept_review(visit, Acceptance(change_set, lambda review: review.choice, digest, reason, CHANNEL))
+    return True
 
 
 async def _find_obstacles(

@@ -210,3 +210,19 @@ async def test_what_is_accepted_while_sync_is_paused_is_listed_until_it_is_appli
         pause.unlink()
         await settled(mirrord, agent, change_set, "applied")
         assert "accepted" not in changes(mirrord, "list").splitlines()[0]
+
+
+async def test_an_approval_of_a_change_set_is_of_what_would_happen_now(mirrord: Mirrord, folder: str) -> None:
+    alpha, theirs = f"{folder}/Alpha.md", ALPHA.replace("first", "the person's")
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        request = waiting(mirrord, change_set)["request"]
+        write(mirrord, alpha, theirs)
+        ran = mirrord.run("approvals", "approve", request, "--tenant", mirrord.tenant)
+        assert ran.returncode == 4
+        assert (f"{alpha} was changed" in ran.stderr, f"changes show {change_set}" in ran.stderr) == (True, True)
+        write(mirrord, alpha, ALPHA.replace("second", "the person's"))
+        ran = mirrord.run("approvals", "approve", request, "--tenant", mirrord.tenant)  # by an id from before
+        assert (ran.returncode, "Approved" in ran.stdout) == (0, True)
+        assert text(mirrord, alpha) == "# Alpha\n\nthe first\n\nthe person's\n\nthe third\n"
+        await settled(mirrord, agent, change_set, "applied")
