@@ -288,11 +288,11 @@ class Database:
             async with self._places.take(), self.pool.connection() as connection:
                 with self._lock_waits.limit_wait(tenant) as lock_timeout:  # who waits for a place waits for no lock
                     async with pipelined_transaction(connection) as outbox:
+                        outbox.add(_tenant_setting(tenant))
+                        # Only settings of the transaction reach the nodes of a cluster.
+                        if lock_timeout < LOCK_TIMEOUT_MS or connection.is_cluster:
+                            outbox.add(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                         with outbox.hold():
-                            await set_tenant(connection, tenant)
-                            # Only settings of the transaction reach the nodes of a cluster.
-                            if lock_timeout < LOCK_TIMEOUT_MS or connection.is_cluster:
-                                await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                             await _set_writer(connection, tenant, lease, actor)
                         yield connection
                         if changes is None and connection.is_cluster and (lease is not None or actor is not None):
@@ -363,7 +363,11 @@ async def apply_server_settings(connection: Connection) -> None:
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:
     """Bind the current transaction to *tenant*."""
-    await connection.execute(f"SET LOCAL mirrord.tenant = '{tenant}'".encode())
+    await connection.execute(_tenant_setting(tenant), prepare=False)
+
+
+def _tenant_setting(tenant: TenantId) -> bytes:
+    return f"SET LOCAL mirrord.tenant = '{tenant}'".encode()
 
 
 async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
@@ -389,4 +393,4 @@ async def set_parents(connection: Connection, parents: list[int]) -> None:
 async def set_local(connection: Connection, name: str, value: str) -> None:
     """Set a parameter for the current transaction."""
     # A message of its own: set_config() calls are not propagated to shards.
-    await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))
+    await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)), prepare=False)

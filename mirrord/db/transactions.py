@@ -2,9 +2,10 @@
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -31,6 +32,24 @@ class CommandQueue(deque[Callable[[], None]]):
     """Commands of a pipeline, sent together: sent singly, each wakes the server, which costs processor time."""
 
     _is_held = False
+
+    def __init__(
+        self, commands: Iterable[Callable[[], None]] = (), pipeline: psycopg.AsyncPipeline | None = None
+    ) -> None:
+        """pipeline: whose commands they are, for add()."""
+        super().__init__(commands)
+        self._pipeline = pipeline
+
+    def add(self, statement: bytes) -> None:
+        """
+        Add a statement without values and without a result; its error is raised by a later one.
+
+        A cursor would take several times the processor time, and the driver would prepare the statement: the settings
+        of a hundred tenants would push statements that are worth it out of what it keeps prepared.
+        """
+        assert self._pipeline is not None
+        self.append(partial(self._pipeline.pgconn.send_query_params, statement, None))
+        self._pipeline.result_queue.append(None)
 
     def __bool__(self) -> bool:
         return len(self) > 0 and not self._is_held
@@ -65,9 +84,8 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
     """
     try:
         async with connection.pipeline() as pipeline:
-            pipeline.command_queue = outbox = CommandQueue()
-            with outbox.hold():
-                await connection.execute("BEGIN")
+            pipeline.command_queue = outbox = CommandQueue(pipeline=pipeline)
+            outbox.add(b"BEGIN")
             completed = False
             try:
                 yield outbox
@@ -76,8 +94,7 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
                 if not completed:
                     with suppress(psycopg.Error):  # of pending statements; only the first error matters
                         await pipeline.sync()
-            with outbox.hold():
-                await connection.execute("COMMIT")
+            outbox.add(b"COMMIT")
     except psycopg.errors.PipelineAborted as error:
         raise _first_error_of(error) from None
 

@@ -10,13 +10,14 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from mirrord.db.database import POOL_TIMEOUT_SECONDS, Connection, Database
+from mirrord.db.database import POOL_TIMEOUT_SECONDS, Connection, Database, set_parents
 from mirrord.db.transactions import CommandQueue, pipelined_transaction
 from mirrord.domain.entry import TenantId
 from tests.support import rows
 
 ADD = "INSERT INTO mirrord.page (tenant_id, id, name, markdown) VALUES (%s, %s, %s, 'text')"
 SLEEP = "SELECT pg_sleep(60)"
+PREPARED_AFTER = 2  # executions of a statement, after which the next one prepares it
 
 
 async def add(connection: Connection, tenant: TenantId, entry: UUID, name: str) -> None:
@@ -64,6 +65,17 @@ async def test_a_transaction_takes_one_round_trip_and_one_for_each_fetch(
     sent = [message[3].strip() for message in messages if message[1] == "F"]
     assert sent.count("Sync") == 1
     assert sent.count("Flush") in (fetches, fetches + 1)  # one more where leaving the pipeline finds no answer yet
+
+
+async def test_the_settings_of_a_transaction_are_not_prepared(database: Database, tenant: TenantId) -> None:
+    async with Database(database.dsn, size=1) as alone:
+        for _ in range(PREPARED_AFTER + 1):
+            async with alone.transaction(tenant) as connection:
+                await set_parents(connection, [1])
+                await connection.execute("SELECT 1")
+        async with alone.autocommit() as connection:
+            prepared = await (await connection.execute("SELECT statement FROM pg_prepared_statements")).fetchall()
+    assert prepared == [("SELECT 1",)]
 
 
 async def test_a_transaction_that_asks_for_nothing_leaves_nothing_open(database: Database, tenant: TenantId) -> None:
