@@ -183,3 +183,21 @@ def test_a_file_that_comes_back_has_the_pages_below_its_row_again(creating: Boun
     creating.mirrord.file("Parent.md").write_text(text.replace("P.", "P again."))
     creating.await_text("Parent/Child.md", "C.")
     assert creating.app.page(parent)["deleted_at"] is None
+
+
+def test_a_new_page_at_the_top_is_a_row_of_one_of_two_bindings(notes: BoundWorld) -> None:
+    second = notes.mapping.with_name("second.toml")
+    notes.app.connection.execute(NOTES_TABLE.replace("notes", "memos").encode())
+    second.write_text(NOTES.replace("notes", "memos"))
+    notes.bind("add", str(second))
+    compared = "SELECT bool_and(compared_at > '-infinity') FROM mirrord.binding"
+    eventually(lambda: value(notes.admin, compared), "both bindings have compared all rows")
+    notes.mirrord.file("Beans.md").write_text("Green.\n")
+    counts = "SELECT (SELECT count(*) FROM kb.notes) + (SELECT count(*) FROM kb.memos)"
+    eventually(lambda: value(notes.admin, counts) == 1, "the page is a row")
+    file = notes.mirrord.file("Beans.md")
+    notes.mirrord.flush()
+    file.write_text(file.read_text().replace("Green.", "Long."))
+    bodies = "SELECT body FROM kb.notes UNION ALL SELECT body FROM kb.memos"
+    eventually(lambda: value(notes.admin, bodies) == "Long.\n", "its edit is in the same row")
+    assert value(notes.admin, counts) == 1

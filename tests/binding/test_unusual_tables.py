@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.binding.knowledge_base import BoundWorld
+from tests.binding.knowledge_base import NOTES_MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
 
@@ -217,3 +217,19 @@ def test_a_body_that_belonged_to_no_page_is_in_the_file_of_the_page_that_it_is_g
     world.app.connection.execute("UPDATE kb.part SET note = NULL")
     eventually(lambda: "Before." not in (world.mirrord.text("Other.md") or ""), "the page has lost its body")
     assert "Before." not in (world.mirrord.text("Note.md") or "")
+
+
+def test_a_body_of_five_megabytes_goes_both_ways_byte_for_byte(world: BoundWorld) -> None:
+    world.app.connection.execute("CREATE TABLE kb.notes (id serial PRIMARY KEY, title text NOT NULL, body text)")
+    world.mapping.write_text(NOTES_MAPPING.replace('name = "notes"', 'name = "notes"\nmode = "both"'))
+    body = "".join(f"Line {number} of a long note.\n\n" for number in range(190_000))
+    assert len(body) > 5_000_000
+    world.app.connection.execute("INSERT INTO kb.notes (title, body) VALUES ('Long', %s)", [body])
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    text = world.await_text("Long.md", "Line 189999 of")
+    assert text.endswith(body)
+    world.mirrord.file("Long.md").write_text(text.replace("Line 7 of", "Edited line 7 of"))
+    edited = body.replace("Line 7 of", "Edited line 7 of")
+    query = "SELECT body = %s FROM kb.notes"
+    eventually(lambda: value(world.admin, query, edited), "the app has the edit, and the rest as it was", 120)

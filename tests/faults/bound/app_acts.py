@@ -6,6 +6,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import psycopg
 
+from mirrord.binding.mappings.mapping import SPACE_PREFIX
 from tests.faults.bound.bound_world import BoundLedger, BoundWorld
 
 BoundAct = Callable[[BoundWorld, BoundLedger, int, int], None]
@@ -92,7 +93,7 @@ def move(world: BoundWorld, ledger: BoundLedger, first: int, second: int) -> Non
     """The app lets no page be below itself."""
     key, above = select_row(world, first), select_row(world, second) if second % 4 else None
     rows, current = world.rows(), above
-    while current is not None:
+    while current is not None and not current.startswith(SPACE_PREFIX):
         if current == key or current not in rows:
             return
         current = rows[current].parent
@@ -199,6 +200,58 @@ def end_transaction(world: BoundWorld, ledger: BoundLedger, first: int, second: 
     ledger.wrote(token, "committed late")
 
 
+def upload(world: BoundWorld, ledger: BoundLedger, first: int, second: int) -> None:
+    """The app puts a file beside a page."""
+    _need_files(world)
+    key, token = select_row(world, first), ledger.token()
+    content = f"Bytes {token}".encode()
+    query = "INSERT INTO {s}.upload (note, name, content) VALUES (%s::uuid, %s, %s)"
+    ledger.touched(world.write(query, key, f"file {second % 4}.txt", content))
+
+
+def change_file(world: BoundWorld, ledger: BoundLedger, first: int, second: int) -> None:
+    """The app gives a file other bytes, another name, or another page; or removes it."""
+    _need_files(world)
+    (number,) = _select_of(world, "SELECT id FROM {s}.upload ORDER BY id", first)
+    match second % 4:
+        case 0:
+            content = f"Bytes {ledger.token()}".encode()
+            count = world.write("UPDATE {s}.upload SET content = %s WHERE id = %s", content, number)
+        case 1:
+            count = world.write("UPDATE {s}.upload SET name = %s WHERE id = %s", f"new {second % 5}.txt", number)
+        case 2:
+            key = select_row(world, second)
+            count = world.write("UPDATE {s}.upload SET note = %s::uuid WHERE id = %s", key, number)
+        case _:
+            count = world.write("DELETE FROM {s}.upload WHERE id = %s", number)
+    ledger.touched(count)
+
+
+def _need_files(world: BoundWorld) -> None:
+    if not world.shape.has_files:
+        raise FileNotFoundError
+
+
+def _select_of(world: BoundWorld, query: str, number: int) -> tuple[object, ...]:
+    rows = world.owner.execute(world.sql(query).encode()).fetchall()
+    if not rows:
+        raise FileNotFoundError
+    return rows[number % len(rows)]
+
+
+def change_space(world: BoundWorld, ledger: BoundLedger, first: int, second: int) -> None:
+    """The app moves a page to a space, or gives a space another name."""
+    if not world.shape.has_spaces:
+        raise FileNotFoundError
+    if second % 4 == 0:
+        query = "UPDATE {s}.space SET name = %s WHERE id = %s"
+        ledger.touched(world.write(query, f"Space {second % 3}", first % 3 + 1))
+        return
+    key = select_row(world, first)
+    query = "UPDATE {s}.doc SET parent = NULL, space = %s WHERE id::text = %s"
+    ledger.touched(world.write(query, second % 3 + 1, key))
+
+
 APP_ACTS: dict[str, tuple[int, BoundAct]] = {  # by name: how often, among all acts
     "insert": (10, insert),
     "append": (16, append),
@@ -215,4 +268,7 @@ APP_ACTS: dict[str, tuple[int, BoundAct]] = {  # by name: how often, among all a
     "use a savepoint": (3, use_savepoint),
     "begin a transaction": (3, begin_transaction),
     "end a transaction": (6, end_transaction),
+    "upload": (4, upload),
+    "change a file": (5, change_file),
+    "change a space": (5, change_space),
 }

@@ -4,8 +4,9 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mirrord.domain.entry import digest_of
 from tests.faults import oracle
 from tests.faults.bound.bound_world import BoundLedger, BoundWorld
 from tests.faults.bound.shapes import AppRow
@@ -33,15 +34,21 @@ SELECT p.id::text FROM mirrord.page AS p JOIN mirrord.binding AS b ON b.tenant_i
         OR NOT (p.parent_id IS NULL OR EXISTS (SELECT FROM mirrord.binding_entry AS e
                                                 WHERE e.tenant_id = p.tenant_id AND e.entry_id = p.parent_id)))"""
 _STALE_BASES = """
-SELECT e.external_id, e.version, p.version FROM mirrord.binding_entry AS e
+SELECT e.external_id, e.version, coalesce(p.version, a.version) FROM mirrord.binding_entry AS e
   LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (e.tenant_id, e.entry_id)
- WHERE e.tenant_id = %(t)s AND p.version IS DISTINCT FROM e.version
+  LEFT JOIN mirrord.attachment AS a ON (a.tenant_id, a.id) = (e.tenant_id, e.entry_id)
+ WHERE e.tenant_id = %(t)s AND coalesce(p.version, a.version) IS DISTINCT FROM e.version
    AND NOT EXISTS (SELECT FROM mirrord.problem AS o WHERE o.tenant_id = e.tenant_id AND o.entry_id = e.entry_id)"""
 _TROUBLES = """
 SELECT code || ' ' || path || ': ' || sentence FROM mirrord.problem
  WHERE tenant_id = %(t)s AND code NOT IN ('twin', 'bound-new', 'bound-edit', 'bound-row')
 UNION ALL
 SELECT 'halt: ' || sentence FROM mirrord.halt WHERE tenant_id = %(t)s AND closed_at IS NULL"""
+_ENTRIES = "SELECT external_id, entry_id::text FROM mirrord.binding_entry WHERE tenant_id = %(t)s"
+_FILES = """
+SELECT e.external_id, a.parent_id::text, encode(a.digest, 'hex') FROM mirrord.binding_entry AS e
+  JOIN mirrord.attachment AS a ON (a.tenant_id, a.id) = (e.tenant_id, e.entry_id)
+ WHERE e.tenant_id = %(t)s AND a.deleted_at IS NULL"""
 _TROUBLED = "SELECT entry_id::text FROM mirrord.problem WHERE tenant_id = %(t)s AND code = 'bound-row'"
 
 
@@ -64,16 +71,46 @@ class LivingPage:
 def bound_violations(world: BoundWorld, ledger: BoundLedger) -> list[str]:
     """Sentences about what should hold now, when all is still, and does not."""
     pages = {str(key): LivingPage(*values) for key, *values in oracle.load(world, _PAGES)}  # type: ignore[arg-type]
-    rows = world.rows()
+    rows, spaces = world.rows(), _pages_of_spaces(world)
     ledger.excused |= world.trashed_tokens()
+    ledger.removed_rows |= set(spaces.values())  # what is written into the page of a space is taken back
     return [
         *oracle.find_common_violations(world, ledger),
         *(f"TROUBLE {sentence}" for (sentence,) in oracle.load(world, _TROUBLES)),
         *_find_lost(world, ledger, pages),
         *_find_doubled(ledger, pages, rows),
         *_find_undone(world, ledger, rows),
-        *_find_unequal(world, pages, rows),
+        *_find_unequal(world, pages, _with_pages_of_spaces(rows, spaces)),
+        *_find_unequal_spaces(world, pages, spaces),
+        *_find_unequal_files(world, pages),
     ]
+
+
+def _pages_of_spaces(world: BoundWorld) -> dict[str, str]:
+    """The pages of spaces, by their ids in the binding."""
+    entries = {str(key): str(entry) for key, entry in oracle.load(world, _ENTRIES)}
+    return {key: entries.get(key, "") for key in world.spaces()}
+
+
+def _with_pages_of_spaces(rows: dict[str, AppRow], spaces: dict[str, str]) -> dict[str, AppRow]:
+    """*rows* with the page of its space as the parent of each that is below no row."""
+    return {key: replace(row, parent=spaces.get(row.parent or "", row.parent)) for key, row in rows.items()}
+
+
+def _find_unequal_spaces(world: BoundWorld, pages: dict[str, LivingPage], spaces: dict[str, str]) -> Iterator[str]:
+    for key, name in world.spaces().items():
+        page = pages.get(spaces[key])
+        if page is None or (page.title, page.parent) != (name, None):
+            yield f"UNEQUAL the space {key} {name!r} is {page}"
+
+
+def _find_unequal_files(world: BoundWorld, pages: dict[str, LivingPage]) -> Iterator[str]:
+    """Files of the app whose attachments are not there, have other bytes, or are below another page; and others."""
+    files = {key: (page, digest_of(content).hex()) for key, (page, content) in world.files().items() if page in pages}
+    attachments = {str(key): (page, digest) for key, page, digest in oracle.load(world, _FILES)}
+    for key in sorted(files.keys() | attachments.keys()):
+        if files.get(key) != attachments.get(key):
+            yield f"UNEQUAL the file {key} {files.get(key)} is the attachment {attachments.get(key)}"
 
 
 def _find_lost(world: BoundWorld, ledger: BoundLedger, pages: dict[str, LivingPage]) -> Iterator[str]:
@@ -123,19 +160,22 @@ def _find_unequal(world: BoundWorld, pages: dict[str, LivingPage], rows: dict[st
     for key in sorted(rows.keys() - pages.keys() - troubled):
         yield f"UNEQUAL the row {key} {rows[key]} has no page"
     unbound = {str(page) for (page,) in oracle.load(world, _UNBOUND)}
-    for key in sorted(pages.keys() - rows.keys() - unbound):
+    spaces = set(_pages_of_spaces(world).values())
+    for key in sorted(pages.keys() - rows.keys() - unbound - spaces):
         yield f"UNEQUAL the page {pages[key].name!r} {key} has no row and no problem"
     for key in sorted(rows.keys() & pages.keys() - troubled):
-        difference = _difference(rows, key, pages[key], troubled)
+        difference = _difference(rows, key, pages[key], troubled, spaces)
         if difference is not None:
             yield f"UNEQUAL {difference} of {key}: {rows[key]} is {pages[key]}"
     for external_id, agreed, version in oracle.load(world, _STALE_BASES):
         yield f"UNEQUAL the base of {external_id} has version {agreed}, its page {version}"
 
 
-def _difference(rows: dict[str, AppRow], key: str, page: LivingPage, troubled: set[str]) -> str | None:
+def _difference(
+    rows: dict[str, AppRow], key: str, page: LivingPage, troubled: set[str], spaces: set[str]
+) -> str | None:
     row = rows[key]
-    if row.parent not in troubled and page.parent != _living_parent(rows, key):
+    if row.parent not in troubled and page.parent != _living_parent(rows, key, spaces):
         return "the parent"
     if page.title != row.title:
         return "the title"
@@ -154,7 +194,7 @@ def _key_of(place: int) -> str:
     return f"a{_DIGITS[place]}"
 
 
-def _living_parent(rows: dict[str, AppRow], key: str) -> str | None:
+def _living_parent(rows: dict[str, AppRow], key: str, spaces: set[str]) -> str | None:
     """The parent that the page should have: none where it is not there, or the row is below itself."""
     parent, chain = rows[key].parent, {key}
     current = parent
@@ -163,4 +203,4 @@ def _living_parent(rows: dict[str, AppRow], key: str) -> str | None:
             return None
         chain.add(current)
         current = rows[current].parent
-    return parent if parent in rows else None
+    return parent if parent in rows or parent in spaces else None

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from mirrord.binding.mappings.mapping import FILE_PREFIX, SPACE_PREFIX
 from tests.faults.bound.shapes import AppRow, Shape
 from tests.faults.tokens import Ledger, tokens_in
 from tests.faults.world import PATIENCE, Cluster, World
@@ -102,6 +103,20 @@ class BoundWorld(World):
 
     def _load_rows(self) -> list[tuple[Any, ...]]:
         return self.owner.execute(self.sql(self.shape.rows).encode()).fetchall()
+
+    def files(self) -> dict[str, tuple[str | None, bytes]]:
+        """The page and the bytes of each file of the app, by its id in the binding."""
+        if not self.shape.has_files:
+            return {}
+        rows = self.owner.execute(self.sql("SELECT id, note::text, content FROM {s}.upload").encode()).fetchall()
+        return {f"{FILE_PREFIX}{key}": (note, bytes(content)) for key, note, content in rows}
+
+    def spaces(self) -> dict[str, str]:
+        """The names of the app's spaces, by their ids in the binding."""
+        if not self.shape.has_spaces:
+            return {}
+        rows = self.owner.execute(self.sql("SELECT id, name FROM {s}.space").encode()).fetchall()
+        return {f"{SPACE_PREFIX}{key}": name for key, name in rows}
 
     def trashed_tokens(self) -> set[str]:
         """The tokens of rows in the app's trash: the app has them, wherever they were written last."""

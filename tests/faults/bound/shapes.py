@@ -1,4 +1,8 @@
-"""The tables of the bound apps: notes of Markdown that are removed, and blocks of TipTap documents that are marked."""
+"""
+The tables of the bound apps.
+
+Notes of Markdown that are removed, with files; blocks of TipTap documents that are marked; and a wiki with spaces.
+"""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +29,8 @@ class Shape:
     The tables of an app, and what it does with them. SQL has `{s}` for the schema.
 
     pages: the table of pages. body: the table of bodies. has_trash: rows are marked as deleted, not removed.
-    is_living: the condition on a living row. append: parameters are a body part and an id.
+    is_living: the condition on a living row. append: parameters are a body part and an id. has_files: there is a table
+    of files. has_spaces: there is one of spaces; of a row without a parent it is `space:` and the id of its space.
     """
 
     name: str
@@ -40,6 +45,8 @@ class Shape:
     insert_body: str | None
     rows: str
     rewrites: tuple[str, ...]
+    has_files: bool = False
+    has_spaces: bool = False
 
     def part_of(self, text: str) -> str:
         """A paragraph, as `append` takes it."""
@@ -71,6 +78,9 @@ CREATE TABLE {s}.note (
     body text NOT NULL DEFAULT '',
     version integer NOT NULL DEFAULT 1,
     views integer NOT NULL DEFAULT 0
+);
+CREATE TABLE {s}.upload (
+    id serial PRIMARY KEY, note uuid REFERENCES {s}.note ON DELETE CASCADE, name text NOT NULL, content bytea
 )""",
     mapping="""
 [binding]
@@ -88,6 +98,12 @@ create = { views = "'0'" }
 [body]
 column = "body"
 format = "markdown"
+[files]
+table = "{s}.upload"
+id = "id"
+page = "note"
+name = "name"
+bytes = "content"
 """,
     pages="{s}.note",
     body="{s}.note",
@@ -103,6 +119,7 @@ format = "markdown"
         "VACUUM FULL {s}.note",
         "ALTER TABLE {s}.note ADD COLUMN IF NOT EXISTS stamp timestamptz DEFAULT clock_timestamp()",
     ),
+    has_files=True,
 )
 BLOCKS = Shape(
     name="blocks",
@@ -158,4 +175,50 @@ create = { }
         "ALTER TABLE {s}.block ADD COLUMN IF NOT EXISTS stamp timestamptz DEFAULT clock_timestamp()",
     ),
 )
-SHAPES = (NOTES, BLOCKS)
+WIKI = Shape(
+    name="wiki",
+    tables="""
+CREATE TABLE {s}.space (id integer PRIMARY KEY, name text NOT NULL);
+INSERT INTO {s}.space VALUES (1, 'Garden'), (2, 'House'), (3, 'Shed');
+CREATE TABLE {s}.doc (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    space integer REFERENCES {s}.space DEFAULT 1,
+    parent uuid REFERENCES {s}.doc ON DELETE SET NULL,
+    title text NOT NULL,
+    place integer NOT NULL DEFAULT 0,
+    body text NOT NULL DEFAULT '',
+    views integer NOT NULL DEFAULT 0
+)""",
+    mapping="""
+[binding]
+name = "app"
+mode = "both"
+[space]
+table = "{s}.space"
+id = "id"
+title = "name"
+[page]
+table = "{s}.doc"
+id = "id"
+title = "title"
+parent = "parent"
+space = "space"
+order = { int = "place" }
+delete = "row"
+create = { views = "'0'" }
+[body]
+column = "body"
+format = "markdown"
+""",
+    pages="{s}.doc",
+    body="{s}.doc",
+    has_trash=False,
+    is_living="true",
+    append="UPDATE {s}.doc SET body = body || %s WHERE id::text = %s",
+    replace="UPDATE {s}.doc SET body = %s WHERE id::text = %s",
+    insert_body=None,
+    rows="SELECT id::text, coalesce(parent::text, 'space:' || space), title, place, body FROM {s}.doc",
+    rewrites=("ALTER TABLE {s}.doc ALTER COLUMN views TYPE bigint", "VACUUM FULL {s}.doc"),
+    has_spaces=True,
+)
+SHAPES = (NOTES, BLOCKS, WIKI)
