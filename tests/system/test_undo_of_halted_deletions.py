@@ -1,5 +1,6 @@
 """An undo takes back deletions that wait in a halt, too: their files come back, and nothing waits any more."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -230,3 +231,63 @@ async def test_deletions_that_were_undone_a_moment_ago_hinder_no_undo(mirrord: M
     assert undone.returncode == 0, undone.stderr
     eventually(lambda: mirrord.text("Few/Two.md") == "# Two\n", "the earlier text", SECONDS)
     assert mirrord.text("Few/One.md") == "# One\n"
+
+
+async def test_an_undo_at_once_waits_until_the_deletions_are_weighed(mirrord: Mirrord, token: str) -> None:
+    folder = Folder(mirrord, "At once")
+    async with agent_of(mirrord, token) as agent:
+        change_set = await delete_all(agent, folder, "At once")
+        answer = await agent.call("undo_changes", changeSet=change_set)
+        assert (answer["undone"], answer["left"]) == (True, [])
+        folder.expect_back()
+
+
+async def test_an_undo_of_what_waits_survives_a_kill_and_a_pause(mirrord: Mirrord, token: str) -> None:
+    folder = Folder(mirrord, "Killed")
+    async with agent_of(mirrord, token) as agent:
+        change_set = await delete_all(agent, folder, "Killed")
+    halted(mirrord)
+    with mirrord.frozen():
+        undone = mirrord.run("undo", change_set)
+        assert undone.returncode == 0, undone.stderr
+        mirrord.file("PAUSE").touch()
+        assert mirrord.run("undo", change_set).returncode != 0
+    mirrord.kill()
+    assert folder.files == {}
+    mirrord.up()
+    mirrord.file("PAUSE").unlink()
+    folder.expect_back()
+
+
+async def test_of_two_undos_at_once_the_second_is_told_of_the_first(mirrord: Mirrord, token: str) -> None:
+    folder = Folder(mirrord, "Twice")
+    async with agent_of(mirrord, token) as agent, agent_of(mirrord, token) as other:
+        change_set = await delete_all(agent, folder, "Twice")
+        halted(mirrord)
+        calls = [each.reply("undo_changes", {"changeSet": change_set}) for each in (agent, other)]
+        replies = await asyncio.gather(*calls)
+    refused = [reply.structured_content for reply in replies if reply.is_error]
+    assert ["undone already" in str(facts) for facts in refused] == [True]
+    folder.expect_back()
+
+
+async def test_pages_that_were_edited_and_then_deleted_get_their_texts_back(mirrord: Mirrord, token: str) -> None:
+    folder = Folder(mirrord, "Edited")
+    async with agent_of(mirrord, token) as agent:
+        for path in sorted(folder.texts)[:3]:
+            await agent.call("edit_page", path=path, edits=[{"find": "Edited", "replace": "Changed"}])
+        mirrord.flush()
+        await agent.call("delete_page", path=folder.name, recursive=True)
+        halted(mirrord)
+        assert (await agent.call("undo_changes"))["undone"]
+        folder.expect_back()
+
+
+async def test_pages_that_were_emptied_get_their_texts_back(mirrord: Mirrord, token: str) -> None:
+    folder = Folder(mirrord, "Emptied")
+    async with agent_of(mirrord, token) as agent:
+        for path, text in folder.texts.items():
+            await agent.call("edit_page", path=path, edits=[{"find": text, "replace": ""}])
+        halted(mirrord)
+        assert (await agent.call("undo_changes"))["undone"]
+        folder.expect_back()

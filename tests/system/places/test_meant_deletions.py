@@ -5,6 +5,8 @@ import pytest
 from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.operations.undo import UndoRequest, undo
+from mirrord.sync import handshake
+from mirrord.sync.decisions import guard
 from tests.support.change_sets import Work
 from tests.support.entries import value
 from tests.support.mirrors import Mirror
@@ -79,3 +81,28 @@ async def test_a_halt_ends_when_the_rows_live_again(work: Work) -> None:
     work.mirror.app.execute("UPDATE mirrord.page SET deleted_at = NULL WHERE deleted_at IS NOT NULL")
     await work.settle()
     assert (count_halts(work.mirror), work.mirror.files()) == (0, FEW | MANY)
+
+
+async def test_files_that_a_person_wants_back_are_not_lost_on_a_full_disk(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror, engine = work.mirror, work.mirror.engine
+    mirror.write(MANY)
+    await work.settle()
+    for path in MANY:
+        (mirror.root / path).unlink()
+    await work.settle()
+    rows = "SELECT count(*) FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'"
+    with monkeypatch.context() as patched:
+        patched.setattr(handshake, "OWN_STATE_SECONDS", 0.0)
+        patched.setattr(guard, "MIN_FREE_BYTES", 1 << 60)
+        patched.setattr(guard, "MIN_FREE_SHARE", 2.0)
+        assert value(mirror.app, "SELECT mirrord.decide_halt(id, 'discard') FROM mirrord.halt WHERE closed_at IS NULL")
+        await mirror.work()
+        assert (engine.halts.retry_at > 0, count_halts(mirror), mirror.files()) == (True, 1, FEW)
+        patched.setattr(guard, "MIN_FREE_BYTES", 0)
+        await engine.root.is_sound()
+    engine.halts.retry_at = 0.0
+    await mirror.work()
+    await work.settle()
+    assert (count_halts(mirror), mirror.files(), value(mirror.app, rows)) == (0, FEW | MANY, len(FEW | MANY))
