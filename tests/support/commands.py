@@ -3,13 +3,11 @@
 import asyncio
 import io
 import os
-import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mirrord.cli.command_table import cli
 from tests.support.clusters import place_cluster
@@ -32,7 +30,7 @@ class Near(Mirrord):
     """
     A whole mirrord whose daemon, in a process of its own, begins loaded, and whose commands run in this one.
 
-    A test with an event loop may have no other: there commands begin loaded, too, each in a process of its own.
+    A test's event loop stands still meanwhile.
     """
 
     def _begun(self, *words: str) -> Copy:
@@ -44,29 +42,20 @@ class Near(Mirrord):
         """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
         if arguments[0] == "up":
             return super().run(*arguments, seconds=seconds)
-        if _has_event_loop():
-            return self._run_loaded(arguments, seconds)
-        result = run_command(*arguments, *self.places)
+        with _no_event_loop():
+            result = run_command(*arguments, *self.places)
         return subprocess.CompletedProcess(arguments, result.code, result.out, result.err)
 
-    def _run_loaded(self, arguments: tuple[str, ...], seconds: float) -> subprocess.CompletedProcess[str]:
-        with TemporaryDirectory() as directory:
-            out, err = Path(directory) / "out", Path(directory) / "err"
-            words = [*arguments, *self.places]
-            copy = loaded().begin(words, log=out, errors=err, cwd=self.directory, env=self._environment())
-            try:
-                code = copy.wait(seconds)
-            except subprocess.TimeoutExpired:
-                copy.send_signal(signal.SIGKILL)
-                raise
-            return subprocess.CompletedProcess(arguments, code, out.read_text("utf-8"), err.read_text("utf-8"))
 
-
-def _has_event_loop() -> bool:
-    with suppress(RuntimeError):
-        asyncio.get_running_loop()
-        return True
-    return False
+@contextmanager
+def _no_event_loop() -> Iterator[None]:
+    """Within this block a command may begin a loop of its own: of two in one thread one has to be unknown to it."""
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(running)
 
 
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
