@@ -8,9 +8,10 @@ from psycopg import sql
 
 from tests.support.citus_nodes import CitusCluster
 from tests.support.cluster_mirrord import ClusterMirrord
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import value
-from tests.support.harness import Mirrord, eventually
+from tests.support.harness import eventually
 
 TABLES = ("page", "page_revision", "attachment", "attachment_revision", "blob", "record", "event", "entry_feed")
 
@@ -18,7 +19,7 @@ TABLES = ("page", "page_revision", "attachment", "attachment_revision", "blob", 
 @pytest.fixture
 def backup(tmp_path: Path) -> tuple[Path, dict[str, int]]:
     """The backup of a tenant of an embedded Postgres, and how many rows it had in each table."""
-    with Mirrord(tmp_path / "plain") as mirrord:
+    with Near(tmp_path / "plain") as mirrord:
         mirrord.up()
         save(mirrord.file("Page.md"), "# Page\n\nfirst, see [[Other]]\n")
         save(mirrord.file("Folder/Other.md"), "---\ntitle: Other\n---\n\nwords\n")

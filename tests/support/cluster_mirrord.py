@@ -11,8 +11,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 
 from tests.support.citus_nodes import CitusCluster
+from tests.support.commands import Near
 from tests.support.entries import value
-from tests.support.harness import Mirrord
 from tests.support.rows import WALK_SQL, Page
 
 
@@ -36,7 +36,7 @@ class TenantConnection(psycopg.Connection[tuple[Any, ...]]):
             return super().execute(query, *arguments, **options)
 
 
-class ClusterMirrord(Mirrord):
+class ClusterMirrord(Near):
     """A daemon on the database of a cluster."""
 
     def __init__(self, directory: Path, cluster: CitusCluster, database: str, *, tenant: str = "demo") -> None:
