@@ -1,8 +1,10 @@
 """`.mirrord/id`: which tenant's mirror a tree is and by which dialect its pages are read; its private directory."""
 
 import json
+import os
 import secrets
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -11,11 +13,13 @@ from mirrord.domain.dialect import USUAL_DAYS, DayFormats, Dialect, dialect_call
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.file_access import make_directory
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, name_of
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
 
 MARKER_PATH = f"{STATE_DIRECTORY}/id"
+_FILE_MODE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,7 @@ def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
 
 def make_state_directory(tree: Tree) -> None:
     """Create `.mirrord/` and its required content, where missing."""
-    for path in (STATE_DIRECTORY, JOURNALS_PATH, TRASH_PATH):
-        tree.make_directories(path, PRIVATE_MODE)
-    if tree.stat(f"{STATE_DIRECTORY}/.gitignore") is None:
-        _replace_file(tree, ".gitignore", b"*\n")
+    _write_files(tree, {})
 
 
 def read(tree: Tree) -> Marker | None:
@@ -76,7 +77,6 @@ def _days_of(raw: Mapping[str, object]) -> DayFormats:
 
 def write(tree: Tree, marker: Marker) -> None:
     """Write the marker of the tree, atomically; replaces an earlier one."""
-    make_state_directory(tree)
     facts = {
         "tenant": marker.tenant,
         "tenant_id": str(marker.tenant_id),
@@ -86,12 +86,31 @@ def write(tree: Tree, marker: Marker) -> None:
         facts["dialect"] = marker.dialect.value
     if marker.days != USUAL_DAYS:
         facts |= {"title_of_days": marker.days.title, "file_of_days": marker.days.file}
-    _replace_file(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
+    _write_files(tree, {"id": json.dumps(facts, indent=2).encode() + b"\n"})
 
 
-def _replace_file(tree: Tree, name: str, data: bytes) -> None:
-    unfinished = f"{name}.{secrets.token_hex(4)}"
-    with tree.open_directory(STATE_DIRECTORY) as machine:
-        kernel.write_new(machine, unfinished, data)
-        kernel.rename(machine, unfinished, machine, name)
-        kernel.fsync(machine)
+def _write_files(tree: Tree, contents: Mapping[str, bytes]) -> None:
+    """Write files of `.mirrord/` with all that it must have, durably, with one sync of the directory."""
+    tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
+    with tree.open_directory(STATE_DIRECTORY) as directory:
+        for path in (JOURNALS_PATH, TRASH_PATH):
+            with suppress(FileExistsError):
+                make_directory(directory, name_of(path), PRIVATE_MODE)
+        if tree.stat(f"{STATE_DIRECTORY}/.gitignore") is None:
+            contents = {".gitignore": b"*\n", **contents}
+        _replace_files(directory, contents)
+        kernel.fsync(directory)
+
+
+def _replace_files(directory: int, contents: Mapping[str, bytes]) -> None:
+    """Replace files, each atomically; their names are durable after a sync of the directory."""
+    suffix = secrets.token_hex(4)
+    with ExitStack() as opened:
+        descriptors = list[int]()
+        for name, data in contents.items():
+            descriptors.append(kernel.create(directory, f"{name}.{suffix}", _FILE_MODE))
+            opened.callback(os.close, descriptors[-1])
+            kernel.write(descriptors[-1], data)
+        kernel.fsync_all(*descriptors)
+    for name in contents:
+        kernel.rename(directory, f"{name}.{suffix}", directory, name)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.domain.entry import digest_of, new_id
+from mirrord.domain.entry import MirrorId, TenantId, digest_of, new_id
+from mirrord.mirror import tree_marker
 from mirrord.mirror.tree import kernel, kernel_aio
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write import replace
 from mirrord.mirror.write.journal import Journal
 
@@ -46,6 +48,15 @@ def _about(path: Path) -> str:
     if path.name == "daemon":
         return "journal"
     return "temporary file" if "daemon" in path.parts else "tree"
+
+
+def test_a_new_tree_has_its_marker_and_all_that_is_private_after_few_syncs(
+    tree: Tree, calls: list[tuple[str, str]]
+) -> None:
+    tree_marker.write(tree, Marker("acme", TenantId(new_id()), MirrorId(new_id())))
+
+    names = [name for name, _ in calls]
+    assert names == ["fsync", *["create", "write"] * 2, *["fsync"] * 2, *["rename"] * 2, "fsync"]
 
 
 def test_a_replacing_text_is_durable_before_it_is_in_place_and_its_place_before_anything_else(
