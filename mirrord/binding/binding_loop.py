@@ -45,7 +45,8 @@ class _Course:
     deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
     row_waits: for transactions of the app that hold rows.
     earlier: as of PassOrder. is_reading: rows of the app are only read, so pages that are not bound lead to nothing.
-    failures: of the last passes, in a row. is_listed: the list of problems has why it waits; None: it may.
+    is_idle: the last pass had nothing to look at. failures: of the last passes, in a row. is_listed: the list of
+    problems has why it waits; None: it may.
     """
 
     comparison: Comparison | None = None
@@ -56,6 +57,7 @@ class _Course:
     row_waits: RowWaits = field(default_factory=RowWaits)
     earlier: KnownBinding | None = None
     is_reading: bool = False
+    is_idle: bool = False
     failures: int = 0
     is_listed: bool | None = None
 
@@ -88,7 +90,7 @@ class NotedTenants:
     The tenants of which apps wrote rows, or others pages, as notifications tell.
 
     noted: set while there are some. from_apps: set while apps wrote rows. bound: the tenants with running bindings.
-    reading: those of them with bindings that only read. worked_at: when a pass ended last.
+    reading: those of them with bindings that only read. worked_at: when a pass ended that counts: note_pass().
     """
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class NotedTenants:
         self.bound: Set[TenantId] = frozenset()
         self.reading: Set[TenantId] = frozenset()
         self.worked_at = -BUSY_SECONDS
+        self._idle_at = -BUSY_SECONDS
         self._written: set[UUID] = set()
         self._of_apps: set[TenantId] = set()
         self._of_pages: set[TenantId] = set()
@@ -126,6 +129,17 @@ class NotedTenants:
         else:
             self._of_pages.add(tenant)
         self.noted.set()
+
+    def note_pass(self, now: float, *, is_idle: bool) -> None:
+        """
+        A pass ended at *now*. is_idle: it had nothing to look at, as after a document that was derived.
+
+        What changes after such a pass is none of its writing, and need not wait; but of several in a row, only after
+        the first.
+        """
+        if not is_idle or now - self._idle_at < BUSY_SECONDS:
+            self.worked_at = now
+        self._idle_at = now if is_idle else -BUSY_SECONDS
 
     @property
     def rest_seconds(self) -> float:
@@ -260,10 +274,11 @@ class BindingLoop:
         else:
             await self._note_success(due, course)
         finally:
-            self._noted.worked_at = time.monotonic()
+            self._noted.note_pass(time.monotonic(), is_idle=course.is_idle)
 
     async def _work_on(self, due: DueBinding, tenant: str) -> None:
         course = self._courses.setdefault(due.id, _Course())
+        course.is_idle = False
         if due.is_due and course.comparison is None:
             course.comparison = Comparison()
         order = PassOrder(due, tenant, course.recent_deletions, course.comparison, course.place, earlier=course.earlier)
@@ -284,7 +299,7 @@ class BindingLoop:
             await self._halt_binding(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
         course.comparison, course.place, course.earlier = report.comparison, report.place, report.binding
-        course.is_reading = report.is_reading
+        course.is_reading, course.is_idle = report.is_reading, report.is_idle
         course.row_waits.note_pass(time.monotonic(), is_waiting=report.waits)
         if report.deleted:
             course.deletions.append((time.monotonic(), report.deleted))

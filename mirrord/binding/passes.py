@@ -50,7 +50,8 @@ class PassReport:
 
     has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
     place: of the feed, from which the next pass goes on; None: after all changes of pages.
-    waits: rows wait for transactions of the app. binding: for the next pass; None: it does not run.
+    waits: rows wait for transactions of the app. is_idle: there was nothing to look at. binding: for the next pass;
+    None: it does not run.
     """
 
     written: int = 0
@@ -59,6 +60,7 @@ class PassReport:
     comparison: Comparison | None = None
     place: FeedPlace | None = None
     waits: bool = False
+    is_idle: bool = False
     binding: KnownBinding | None = None
 
     @property
@@ -201,6 +203,7 @@ def _report_of(work: _Work, report: Intake, comparison: Comparison | None) -> Pa
         comparison,
         beginning.place,
         waits,
+        not (beginning.ids or report.written or report.deleted or comparison),
         work.current,
     )
 

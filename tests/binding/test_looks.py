@@ -210,3 +210,25 @@ def test_pages_that_change_lead_to_a_look_soon_after_a_pass_and_where_bindings_o
     noted.add(TENANT)
     assert noted.take() == Notes(of_apps={TENANT}, is_notified=True), "a trigger of an earlier version says no more"
     assert noted.take() == Notes()
+
+
+def test_a_page_that_changes_after_a_pass_without_work_leads_to_a_pass_but_not_one_after_another() -> None:
+    noted, now = NotedTenants(), time.monotonic()
+    noted.bound = {TENANT}
+    noted.note_pass(now, is_idle=True)
+    noted.add_pages(TENANT)
+    assert noted.take() == Notes(of_pages={TENANT}, is_notified=True)
+    assert noted.rest_seconds <= 0
+    noted.note_pass(now + 600, is_idle=True)
+    noted.note_pass(now + 600, is_idle=True)
+    noted.add_pages(TENANT)
+    assert noted.take() == Notes(is_notified=True, is_look_needed=True)
+    assert noted.rest_seconds > 0
+
+
+def test_a_page_that_changes_after_a_pass_with_work_waits_for_a_look() -> None:
+    noted = NotedTenants()
+    noted.bound = {TENANT}
+    noted.note_pass(time.monotonic() + 600, is_idle=False)
+    noted.add_pages(TENANT)
+    assert noted.take() == Notes(is_notified=True, is_look_needed=True)
