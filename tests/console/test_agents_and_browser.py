@@ -34,7 +34,7 @@ async def test_create_page_via_mcp_is_visible_in_the_browser(
     await reader.open("Welcome.md")
     async with agent as client:
         await client.call("create_page", title="Made by an agent", content="# Made\n\nProject details.\n")
-    link = reader.page.locator("#tree").get_by_role("link", name="Made by an agent")
+    link = reader.page.locator("#tree").get_by_role("link", name="Made by an agent", exact=True)
     await link.click(timeout=PATIENCE)
 
     await reader.sees("Project details.")

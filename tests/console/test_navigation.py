@@ -134,7 +134,7 @@ async def test_from_page_to_page_a_link_asks_for_the_page_alone(console: Console
     await reader.page.evaluate(LINK, f"/t/console/p/{id}")
     addresses: list[str] = []
     reader.page.on("request", lambda request: addresses.append(request.url.removeprefix(console.url)))
-    await reader.page.get_by_role("link", name="elsewhere").click()
+    await reader.page.get_by_role("link", name="elsewhere", exact=True).click()
     await reader.sees("two")
     await ready(reader)
 

@@ -191,7 +191,8 @@ async def test_home_shows_starred_pages_those_opened_last_and_what_others_change
     eventually(lambda: row_of(console.mirrord, "Watched.md").version > version, "the edit's row")
     await home(reader)
     for region in ("Starred", "Recently opened", "Changed since you looked"):
-        await expect(reader.page.get_by_role("region", name=region).get_by_role("link", name="Watched")).to_be_visible()
+        listed = reader.page.get_by_role("region", name=region)
+        await expect(listed.get_by_role("link", name="Watched", exact=True)).to_be_visible()
     await home(reader)
 
     await expect(reader.page.get_by_role("region", name="Changed since you looked")).to_have_count(0)
@@ -401,4 +402,5 @@ async def test_a_dialog_ends_beside_it_and_names_what_it_takes_away(console: Con
     await dialog.get_by_role("button", name="Delete").click()
     await reader.page.wait_for_url("**/trash", timeout=PATIENCE)
 
-    assert (await reader.page.get_by_role("link", name="Asked about").get_attribute("href") or "").endswith(str(page))
+    link = reader.page.get_by_role("link", name="Asked about", exact=True)
+    assert (await link.get_attribute("href") or "").endswith(str(page))

@@ -68,7 +68,7 @@ async def test_all_of_the_trash_is_reached_and_found_by_title_with_its_path(
     await reader.page.get_by_role("searchbox", name="Find in the trash").fill("thrown 205")
     await expect(cards).to_have_count(1, timeout=PATIENCE)
     await expect(cards).to_contain_text("Thrown 205.md")
-    await reader.page.get_by_role("link", name="Thrown 205").click()
+    await reader.page.get_by_role("link", name="Thrown 205", exact=True).click()
     await expect(reader.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
     for name in ("Markdown", "Rename", "Delete"):
         await expect(reader.page.get_by_role("button", name=name, exact=True)).to_be_hidden()
