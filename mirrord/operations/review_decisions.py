@@ -16,7 +16,7 @@ from mirrord.domain.review import ReviewChoice
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.operations import review_choices
 
-LOOK_SECONDS = 5.0  # seconds to wait until the daemon has looked at the files again
+LOOK_SECONDS = 8.0  # seconds to wait until the daemon has looked at the files again
 OUTCOME_SECONDS = 30.0  # seconds to wait until it has applied what was accepted
 _PAUSE_SECONDS = 0.1  # seconds between looks at rows
 _MAX_TRIES = 5  # of an acceptance, while others change the pages

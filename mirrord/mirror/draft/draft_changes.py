@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mirrord.domain.entry import Digest
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
@@ -112,10 +112,10 @@ def restored_names(tree: DraftTree) -> list[str]:
 
 def base_text(tree: DraftTree, digest: Digest) -> bytes | None:
     """The bytes of a file as it was copied, from the draft's trash; None: it was not replaced there."""
-    for trashed in trash.list_trash(tree):
-        path = f"{TRASH_PATH}/{trashed.name}"
-        if trashed.label.expected == digest and tree.digest_now(path) == digest:
-            return tree.snapshot(path, trashed.stat.size)[0]
+    for name in trash.names_of_text(tree, digest):
+        path = f"{TRASH_PATH}/{name}"
+        if tree.digest_now(path) == digest:
+            return tree.snapshot(path, MAX_FILE_BYTES)[0]
     return None
 
 

@@ -84,6 +84,17 @@ def list_trash(tree: Tree, without: Container[str] = ()) -> list[TrashedFile]:
     return [trashed for trashed in files if trashed.card is None or tree.shows(trashed.card.path)]
 
 
+def names_of_text(tree: Tree, digest: Digest) -> list[str]:
+    """The names of what *tree* shows in the trash that came with this digest. Reads no card but theirs."""
+    try:
+        names = tree.list_names(TRASH_PATH)
+    except FileNotFoundError:
+        return []
+    labels = {name: label for name in names if (label := label_of(name)) is not None and label.expected == digest}
+    cards = {name: _read_card(tree, name, label) for name, label in labels.items()}
+    return [name for name, card in cards.items() if card is None or tree.shows(card.path)]
+
+
 def find_removed(tree: Tree, key: str) -> TrashedFile | None:
     """The removed file with this key, the last part of its name; None: there is none, or it was purged."""
     for name, label, stat in _list_files(tree):
