@@ -135,6 +135,7 @@ PURE_EXCEPTIONS = {
         "mirrord.mirror.tree_marker",
     ): "for the value TreeMarker; it is read elsewhere",
     ("mirrord.markdown.frontmatter.yaml_edits", "sys"): "for maxsize, a number",
+    ("mirrord.markdown.read.known_readings", "threading"): "it remembers what a function returned, for all threads",
 }
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 

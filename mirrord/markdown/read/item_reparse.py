@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from mirrord.markdown.frontmatter.page_text import line_starts
 from mirrord.markdown.read.page_outline import Outline
 from mirrord.markdown.read.reader import read_block
 from mirrord.markdown.schema.document import Node
@@ -57,9 +56,8 @@ def find_changed_items(page: Outline, index: int, node: Node, head: int, tail: i
 
 def _item_starts(page: Outline, index: int) -> Sequence[int]:
     tokens = page.segments[index].tokens or ()
-    offsets = line_starts(page.body)
     items = [token for token in tokens if token.type == "list_item_open" and token.level == tokens[0].level + 1]
-    return [offsets[token.map[0]] for token in items if token.map]
+    return page.token_starts(index, items)
 
 
 def _is_at_margin(body: str) -> Callable[[int], bool]:

@@ -22,6 +22,7 @@ MAX_PAGE_CHARACTERS = 2_000_000  # a longer page is one opaque block
 LIST_SEPARATOR = "<!-- -->"  # separates two lists; part of the gap, not a block
 
 _BLANKS = " \t\r\n"
+_NO_TOKEN = Token("", "", 0)
 _WITH_TRAILING_BLANKS = frozenset(
     ["bullet_list_open", "ordered_list_open", "footnote_reference_open", "blockquote_open", "callout_open", OPAQUE]
 )  # tokens whose lines include the blank lines after them
@@ -64,6 +65,13 @@ class Outline:
         start = self.segments[index].end if index >= 0 else 0
         end = self.segments[index + 1].start if index + 1 < len(self.segments) else len(self.body)
         return self.body[start:end]
+
+    def token_starts(self, index: int, tokens: Iterable[Token]) -> list[int]:
+        """Where *tokens* of a block begin in the body. Their lines count from any line, the same one for the block."""
+        segment = self.segments[index]
+        origin = (segment.tokens or [_NO_TOKEN])[0].map or (0, 0)
+        offsets = line_starts(self.source(index))
+        return [segment.start + offsets[token.map[0] - origin[0]] for token in tokens if token.map]
 
 
 @dataclass(frozen=True, slots=True)

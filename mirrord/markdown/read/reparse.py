@@ -21,7 +21,7 @@ from mirrord.markdown.frontmatter.page_text import split_lines
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_items
-from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
+from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, Segment, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.read.row_reparse import find_changed_rows, read_changed_rows
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
@@ -43,7 +43,8 @@ class Reading:
     surroundings: as in `segments.Outline`, except for the line numbers of references.
     opaque: some block exceeded a limit of the parser.
     spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
-    outline: of the whole page; None after a partial reading.
+    outline: of the whole page; None if only a part of a block was read again. The lines of its tokens count from any
+    line, the same for those of one block.
     """
 
     body: str
@@ -98,7 +99,8 @@ def read_after_edit(
     changed_text = body[start : end + shift]
     if _reaches_far(before, first, before.body[start:end], changed_text):
         return None
-    reading = reading_of(outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts))
+    part = outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts)
+    reading = reading_of(part)
     spent, spare = (
         before.spent + reading.spent,
         before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,
@@ -110,6 +112,7 @@ def read_after_edit(
         if not spans or spans.pop() != _shift_span(before.spans[kept_from], shift):
             return None
         blocks.pop()
+    between = [_shift_segment(segment, start) for segment in part.segments[: len(spans)]]
     return Reading(
         body,
         [*before.spans[:first], *spans, *(_shift_span(span, shift) for span in before.spans[kept_from:])],
@@ -118,7 +121,22 @@ def read_after_edit(
         opaque=False,
         spent=spent,
         spare=spare,
+        outline=_join_outline(before, body, first, between, kept_from, shift),
     )
+
+
+def _join_outline(
+    before: Reading, body: str, first: int, between: Sequence[Segment], kept_from: int, shift: int
+) -> Outline | None:
+    if before.outline is None:
+        return None
+    segments = before.outline.segments
+    below = [_shift_segment(segment, shift) for segment in segments[kept_from:]]
+    return Outline(body, [*segments[:first], *between, *below], before.surroundings)
+
+
+def _shift_segment(segment: Segment, shift: int) -> Segment:
+    return Segment(segment.start + shift, segment.end + shift, segment.tokens)
 
 
 def _read_within_block(

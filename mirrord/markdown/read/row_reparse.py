@@ -10,9 +10,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markdown_it.token import Token
-
-from mirrord.markdown.frontmatter.page_text import line_starts
 from mirrord.markdown.read.page_outline import Outline
 from mirrord.markdown.read.reader import read_block
 from mirrord.markdown.schema.document import Node
@@ -46,7 +43,7 @@ def find_changed_rows(page: Outline, index: int, node: Node, head: int, tail: in
     segment = page.segments[index]
     if node["type"] != "table" or segment.tokens is None:
         return None
-    starts = _row_starts(page.body, segment.tokens)
+    starts = _row_starts(page, index)
     if len(starts) != len(node["content"]) or len(starts) < 4:
         return None
     first = bisect_left(starts, head) - 2  # the whole row and the line ending behind it did not change
@@ -57,9 +54,9 @@ def find_changed_rows(page: Outline, index: int, node: Node, head: int, tail: in
     return ChangedRows(first, last, page.body[segment.start : starts[1]], starts[first], starts[last], end)
 
 
-def _row_starts(body: str, tokens: Sequence[Token]) -> Sequence[int]:
-    offsets = line_starts(body)
-    return [offsets[token.map[0]] for token in tokens if token.type == "tr_open" and token.map]
+def _row_starts(page: Outline, index: int) -> Sequence[int]:
+    tokens = page.segments[index].tokens or ()
+    return page.token_starts(index, [token for token in tokens if token.type == "tr_open"])
 
 
 def read_changed_rows(node: Node, rows: ChangedRows, now: Outline) -> Node | None:
@@ -71,7 +68,7 @@ def read_changed_rows(node: Node, rows: ChangedRows, now: Outline) -> Node | Non
     tokens = now.segments[0].tokens if len(now.segments) == 1 else None
     if not tokens or tokens[0].type != "table_open":
         return None
-    starts, old, new = _row_starts(now.body, tokens), node["content"], read_block(tokens)["content"]
+    starts, old, new = _row_starts(now, 0), node["content"], read_block(tokens)["content"]
     is_between = (
         len(starts) == len(new) > 2
         and starts[1] == len(rows.head)

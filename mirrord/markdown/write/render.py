@@ -24,8 +24,9 @@ from mirrord.markdown.frontmatter.page_properties import (
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending, split_lines
 from mirrord.markdown.inline.source_style import Style, usual_style_of
 from mirrord.markdown.parser.dialect import Surroundings
+from mirrord.markdown.read.known_readings import WRITTEN_READINGS
 from mirrord.markdown.read.page_outline import outline_of
-from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole, reading_of
+from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from mirrord.markdown.schema.block import Block, blocks_of
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document
 from mirrord.markdown.schema.normal_form import first_difference, normalize
@@ -98,8 +99,10 @@ def splice_document(
 def _splice_blocks(page: _Page, after: Sequence[Block], ending: str) -> str:
     read_blocks: list[Block] = []
     for result in _candidate_pages(page, after, ending):
-        read_blocks = _read_back(page, result)
+        reading = _read_back(page, result)
+        read_blocks = [block for block in reading.blocks if not block.is_empty]
         if _mean_the_same(read_blocks, after):
+            WRITTEN_READINGS.remember(reading)
             return result
     lost_path = first_difference(
         *(make_document([block.normal_form for block in blocks]) for blocks in (after, read_blocks))
@@ -128,8 +131,8 @@ def _open_page(body: str, dialect: Dialect) -> _Page:
     body_lines = split_lines(body)
     texts = [line.rstrip("\r\n") for line in body_lines]
     unix_body = "\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""])
-    page = outline_of(unix_body, Surroundings(dialect=dialect))
-    reading = reading_of(page)
+    reading = WRITTEN_READINGS.recall(unix_body, dialect) or read_whole(unix_body, dialect)
+    page = reading.outline or outline_of(unix_body, Surroundings(dialect=dialect))
     cut = split_page(texts, page, reading.blocks)
     habit = usual_style_of([token for part in cut.parts for token in part.tokens])
     if dialect is Dialect.OBSIDIAN:
@@ -137,12 +140,11 @@ def _open_page(body: str, dialect: Dialect) -> _Page:
     return _Page(reading, cut, [line[len(text) :] for line, text in zip(body_lines, texts, strict=True)], habit)
 
 
-def _read_back(page: _Page, result: str) -> list[Block]:
-    """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
-    reading = read_after_edit(page.reading, result, _parsed_texts(page)) or read_whole(
+def _read_back(page: _Page, result: str) -> Reading:
+    """The reading of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
+    return read_after_edit(page.reading, result, _parsed_texts(page)) or read_whole(
         result, page.cut.surroundings.dialect
     )
-    return [block for block in reading.blocks if not block.is_empty]
 
 
 def _parsed_texts(page: _Page) -> Mapping[str, list[Token]]:

@@ -1,12 +1,14 @@
 """Reading again after an edit makes exactly what reading the whole page makes."""
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.read.page_outline import Segment
 from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from tests.support.laws import scale_examples
 from tests.unit.codec.documents import fragments, markdown
@@ -29,6 +31,21 @@ def same(got: Reading, body: str) -> None:
     assert list(got.spans) == list(reread.spans)
     assert list(got.blocks) == list(reread.blocks)
     assert _meant(got) == _meant(reread)
+    if got.outline is not None and reread.outline is not None:
+        assert [_shape_of(segment) for segment in got.outline.segments] == [
+            _shape_of(segment) for segment in reread.outline.segments
+        ]
+
+
+def _shape_of(segment: Segment) -> tuple[int, int, list[dict[str, Any]] | None]:
+    """A block and its tokens, whose lines count from the first."""
+    if segment.tokens is None:
+        return segment.start, segment.end, None
+    origin = (segment.tokens[0].map or [0])[0]
+    tokens = [dict(token.as_dict()) for token in segment.tokens]
+    for token in tokens:
+        token["map"] = token["map"] and [line - origin for line in token["map"]]
+    return segment.start, segment.end, tokens
 
 
 def _meant(reading: Reading) -> dict[str, tuple[object, object]]:

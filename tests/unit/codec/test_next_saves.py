@@ -1,0 +1,91 @@
+"""A save of a page that an app has just saved begins with what is known of its text, and writes the same as without."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mirrord.domain.dialect import Dialect
+from mirrord.errors import Damaged
+from mirrord.markdown.read.known_readings import WRITTEN_READINGS, KnownReadings
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.read.reparse import read_whole
+from mirrord.markdown.write.render import splice_document
+from tests.support.laws import scale_examples
+from tests.unit.codec.documents import markdown
+
+PLAIN = "One\n\n- two\n- three\n\n> four\n\n| a |\n|---|\n| b |\n\nFive [a] six\n\n```\nx\n```\n\nSeven\n\n"
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    WRITTEN_READINGS.forget_all()
+    yield
+    WRITTEN_READINGS.forget_all()
+
+
+def save_all(bodies: list[str], dialect: Dialect) -> list[str | None]:
+    """The texts of a page after saves of the documents of *bodies*, one after the other; None: one that was refused."""
+    text, texts = bodies[0], list[str | None]()
+    for body in bodies[1:]:
+        document = read_document(body, dialect)
+        try:
+            text = splice_document(text, document, "\n", dialect=dialect)
+        except Damaged:
+            texts.append(None)
+        else:
+            texts.append(text)
+    return texts
+
+
+def save_each_first(bodies: list[str], texts: list[str | None], dialect: Dialect) -> list[str | None]:
+    """As save_all(), where nothing is known of the text before each save."""
+    before, results = bodies[0], list[str | None]()
+    for body, text in zip(bodies[1:], texts, strict=True):
+        WRITTEN_READINGS.forget_all()
+        results += save_all([before, body], dialect)
+        before = before if text is None else text
+    return results
+
+
+@given(st.lists(markdown, min_size=3, max_size=5), st.booleans(), st.sampled_from(Dialect))
+@settings(max_examples=scale_examples(150), deadline=None)
+@example(["a", "- b\n- c", "- b\n- d\n- c", "- b\n- d"], True, Dialect.PLAIN)
+@example(["a", "a\n\nb", "a\n\nb c", "a\n\nb c\n\nd"], True, Dialect.PLAIN)
+def test_saves_one_after_another_write_what_each_would_write_alone(
+    parts: list[str], surrounded: bool, dialect: Dialect
+) -> None:
+    bodies = [f"{PLAIN}{part}\n\n{PLAIN}" if surrounded else part for part in parts]
+    WRITTEN_READINGS.forget_all()
+
+    texts = save_all(bodies, dialect)
+
+    assert texts == save_each_first(bodies, texts, dialect)
+
+
+def test_the_text_of_a_save_is_known_to_the_next_one() -> None:
+    text = splice_document(PLAIN, read_document(PLAIN.replace("Seven", "Eight")), "\n")
+
+    reading = WRITTEN_READINGS.recall(text, Dialect.PLAIN)
+
+    assert reading is not None
+    assert list(reading.blocks) == list(read_whole(text).blocks)
+
+
+def test_the_texts_that_were_remembered_first_are_forgotten_first() -> None:
+    readings = KnownReadings(max_characters=20)
+    for text in ("first text\n", "second\n", "third\n"):
+        readings.remember(read_whole(text))
+
+    assert readings.recall("first text\n", Dialect.PLAIN) is None
+    assert readings.recall("second\n", Dialect.PLAIN) is not None
+    assert readings.recall("third\n", Dialect.OBSIDIAN) is None
+
+
+def test_a_text_beyond_the_limit_is_not_remembered_and_pushes_none_out() -> None:
+    readings = KnownReadings(max_characters=20)
+    readings.remember(read_whole("short\n"))
+    readings.remember(read_whole("a longer text than that\n"))
+
+    assert readings.recall("short\n", Dialect.PLAIN) is not None
