@@ -16,7 +16,7 @@ from mirrord.db.content.entry_writes import Body, PageValues, defer_names
 from mirrord.db.content.record_rows import record_text
 from mirrord.db.content.undo_rows import Chosen, EntryWrite, StateRow
 from mirrord.db.database import Connection, Database, set_actor, set_no_cascade
-from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, new_id
+from mirrord.domain.entry import Actor, Digest, EntryId, Kind, TenantId, digest_of, new_id
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -151,7 +151,7 @@ async def undo(database: Database, tenant: TenantId, request: UndoRequest) -> Un
                 return await undo_within(connection, tenant, request)
         except _Overtaken:
             continue
-        except psycopg.errors.IntegrityError as error:
+        except (psycopg.IntegrityError, psycopg.DataError) as error:
             raise Refused(f"The rows refuse this undo: {error.diag.message_primary}. Nothing was written.") from error
     raise Stale("Pages of this change set are being changed at this moment; try again.")
 
@@ -171,16 +171,26 @@ async def undo_within(connection: Connection, tenant: TenantId, request: UndoReq
     await set_actor(connection, {"kind": request.actor.kind, "name": request.actor.name})
     await set_no_cascade(connection)
     await defer_names(connection)
-    for step in _in_order_of_writing(plan):
-        if not await undo_rows.write_entry(connection, tenant, _write_of(step)):
-            raise _Overtaken
+    written = await _write_steps(connection, tenant, plan)
     if not await undo_halts.carry_out_withdrawals(connection, tenant, plan.withdrawals, request.actor):
         raise _Overtaken
     undone_by = request.id or new_id()
+    await undo_rows.stamp_versions(connection, tenant, undone_by, written)
     stored = await _store(connection, tenant, request, replace(outcome, change_set=undone_by))
     if target is not None and not plan.clashes and not plan.has_rest:  # what is left may be undone later
         await change_set_rows.mark_undone(connection, tenant, target.id, undone_by)
     return stored
+
+
+async def _write_steps(connection: Connection, tenant: TenantId, plan: UndoPlan) -> Chosen:
+    """Write all steps; their new versions. Raises _Overtaken."""
+    written: dict[str, dict[EntryId, set[int]]] = {}
+    for step in _in_order_of_writing(plan):
+        version = await undo_rows.write_entry(connection, tenant, _write_of(step))
+        if version is None:
+            raise _Overtaken
+        written.setdefault(table_of(step.kind), {})[step.entry] = {version}
+    return written
 
 
 def _in_order_of_writing(plan: UndoPlan) -> list[Step]:
@@ -189,8 +199,6 @@ def _in_order_of_writing(plan: UndoPlan) -> list[Step]:
 
 
 async def _store(connection: Connection, tenant: TenantId, request: UndoRequest, outcome: UndoOutcome) -> UndoOutcome:
-    assert outcome.change_set is not None
-    await undo_rows.stamp_versions(connection, tenant, outcome.change_set)
     await change_set_rows.store_undo(connection, tenant, undo_row(request, outcome, "applied"))
     return outcome
 

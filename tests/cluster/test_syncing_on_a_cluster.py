@@ -133,6 +133,33 @@ async def test_an_agent_writes_a_page_and_is_its_author(mirrord: ClusterMirrord)
     eventually(lambda: value(mirrord.app, author, mirrord.app.tenant, page.id) == "writer", "the agent as the author")
 
 
+async def test_an_agent_undoes_deletions_that_wait_and_what_comes_back_from_the_trash(mirrord: ClusterMirrord) -> None:
+    texts = {f"Doomed/Page {number:02}.md": f"text {number}\n" for number in range(EDITS)}
+    for path, text in {**texts, "Doomed/assets/picture.txt": "bytes\n"}.items():
+        save(mirrord.file(path), text)
+    mirrord.flush()
+    surroundings = {"MIRRORD_TOKEN": mirrord.create_token("undoer")}
+    server = process(mirrord.mirror, surroundings, "--tools", "pages,changes")
+    halts = "SELECT count(*) FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
+    rows = "SELECT count(*) FROM mirrord.page WHERE tenant_id = %s AND name LIKE 'Page %%' AND deleted_at IS NULL"
+    async with on_stdio(server) as agent:
+        deleted = await agent.call("delete_page", path="Doomed", recursive=True)
+        eventually(lambda: value(mirrord.app, halts, mirrord.app.tenant), "the halt", 60.0)
+        undone = await agent.call("undo_changes")
+        assert (undone["undone"], undone["left"]) == (True, [])
+        eventually(lambda: {path: mirrord.text(path) for path in texts} == texts, "the files to be back", 60.0)
+        eventually(lambda: not value(mirrord.app, halts, mirrord.app.tenant), "the halt to end", 60.0)
+        redone = await agent.call("undo_changes", changeSet=undone["changeSet"])
+        assert (redone["undone"], redone["left"]) == (True, [])
+        eventually(lambda: not mirrord.file("Doomed").exists(), "the files to go", 60.0)
+    async with on_stdio(server) as agent:
+        await agent.call("restore_page", trashId=deleted["trashId"])
+        eventually(lambda: value(mirrord.app, rows, mirrord.app.tenant) == EDITS, "the rows", 60.0)
+        mirrord.flush()
+        assert (await agent.call("undo_changes"))["undone"]
+        eventually(lambda: not mirrord.file("Doomed").exists(), "the files to go again", 60.0)
+
+
 def test_nothing_is_lost_when_a_worker_dies_while_files_and_rows_are_edited(
     mirrord: ClusterMirrord, worker: Node
 ) -> None:

@@ -95,6 +95,10 @@ UPDATE mirrord.{table}_revision AS version SET change_set = %(change_set)s
  WHERE clock.tenant_id = %(tenant)s AND clock.xid = pg_current_xact_id() AND feed.tenant_id = %(tenant)s
    AND feed.seq = clock.seq AND version.tenant_id = %(tenant)s AND version.{table}_id = feed.entry_id
    AND version.created_at = now() AND version.change_set IS NULL"""
+_STAMP_WRITTEN = """
+UPDATE mirrord.{table}_revision AS version SET change_set = %(change_set)s
+  FROM unnest(%(entries)s::uuid[], %(versions)s::bigint[]) AS written (entry, number)
+ WHERE version.tenant_id = %(tenant)s AND version.{table}_id = written.entry AND version.version = written.number"""
 
 _DELETED_BY_CHANGE_SETS = " UNION ALL ".join(
     f"SELECT row.id FROM mirrord.{table} AS row JOIN mirrord.{table}_revision AS version "
@@ -236,8 +240,8 @@ async def load_deleted_by_change_sets(
     return frozenset(EntryId(entry) for (entry,) in rows)
 
 
-async def write_entry(connection: Connection, tenant: TenantId, write: EntryWrite) -> bool:
-    """Write an entry. False: it changed since it was loaded."""
+async def write_entry(connection: Connection, tenant: TenantId, write: EntryWrite) -> int | None:
+    """Write an entry; its new version. None: it changed since it was loaded."""
     values: dict[str, object] = {"tenant": tenant, "entry": write.entry, "expected": write.expected}
     if write.is_deleted:
         statement = _DELETE.format(table=table_of(write.kind))
@@ -247,7 +251,8 @@ async def write_entry(connection: Connection, tenant: TenantId, write: EntryWrit
         statement = {"page": _WRITE_PAGE, "attachment": _WRITE_ATTACHMENT, "record": _WRITE_RECORD}[
             table_of(write.kind)
         ]
-    return await (await connection.execute(statement.encode(), values)).fetchone() is not None
+    row = await (await connection.execute(statement.encode(), values)).fetchone()
+    return int(row[0]) if row is not None else None
 
 
 def _body_values(body: Body | None) -> dict[str, Any]:
@@ -268,16 +273,20 @@ def _body_values(body: Body | None) -> dict[str, Any]:
     }
 
 
-async def stamp_versions(connection: Connection, tenant: TenantId, change_set: UUID) -> Sequence[EntryId]:
+async def stamp_versions(connection: Connection, tenant: TenantId, change_set: UUID, written: Chosen) -> None:
     """
-    Give every version that this transaction made its change set; returns their entries.
+    Give every version that this transaction made its change set. written: those of write_entry().
 
-    Deferred triggers run before: nothing may be written in the transaction afterwards.
+    Deferred triggers run before: nothing may be written in the transaction afterwards. On a cluster only *written* get
+    it: there a node has numbers and times of transactions of its own.
     """
     await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    stamped: list[EntryId] = []
-    for table in TABLES:
-        statement = _STAMP.format(table=table) + f" RETURNING version.{table}_id"
-        cursor = await connection.execute(statement.encode(), {"tenant": tenant, "change_set": change_set})
-        stamped += [EntryId(entry) for (entry,) in await cursor.fetchall()]
-    return stamped
+    values: dict[str, object] = {"tenant": tenant, "change_set": change_set}
+    if not connection.is_cluster:
+        for table in TABLES:
+            await connection.execute(_STAMP.format(table=table).encode(), values)
+        return
+    for table, entries in written.items():
+        pairs = [(entry, version) for entry, versions in entries.items() for version in versions]
+        of_table = {"entries": [entry for entry, _ in pairs], "versions": [version for _, version in pairs]}
+        await connection.execute(_STAMP_WRITTEN.format(table=table).encode(), values | of_table)

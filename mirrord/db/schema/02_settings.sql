@@ -51,12 +51,13 @@ BEGIN ATOMIC
                     jsonb_build_object('kind', 'app', 'name', session_user));
 END;
 
--- The mirror that holds its lease in this transaction (hold_lease). The setting is checked, because an app may set it.
+-- The mirror that holds its lease in this transaction (hold_lease). The setting is checked, as an app may set it, and
+-- without CASE: Citus evaluates both of its branches, and a session that held a lease before has the setting ''.
 CREATE FUNCTION mirrord.writing_mirror() RETURNS uuid
     LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT CASE WHEN current_setting('mirrord.mirror', true) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-                THEN current_setting('mirrord.mirror', true)::uuid END;
+    SELECT substring(current_setting('mirrord.mirror', true)
+                     FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid;
 END;
 REVOKE EXECUTE ON FUNCTION mirrord.writing_mirror FROM PUBLIC;
 

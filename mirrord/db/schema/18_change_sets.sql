@@ -110,11 +110,13 @@ BEGIN
 END
 $$;
 
--- The same for an attachment that was added beside a page, or replaced: that of its folder, or its own if it is one.
+-- The same for an attachment that was added beside a page, or replaced: that of its folder, or its own if it is one. No
+-- statement about a table has *told* as a whole: Citus sends no records to nodes.
 CREATE FUNCTION mirrord.name_attachment(told record) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named record;
+    told_by record;
 BEGIN
     SELECT now.attachment_id, now.version INTO named
       FROM mirrord.attachment AS held JOIN mirrord.attachment_revision AS now
@@ -131,9 +133,10 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    UPDATE mirrord.attachment_revision AS now SET (actor, change_set) = (SELECT * FROM mirrord.told_author(told))
+    SELECT * INTO told_by FROM mirrord.told_author(told);
+    UPDATE mirrord.attachment_revision AS now SET actor = told_by.author, change_set = told_by.change_set
      WHERE tenant_id = told.tenant_id AND attachment_id = named.attachment_id AND version = named.version;
-    UPDATE mirrord.attachment SET updated_by = (mirrord.told_author(told)).author
+    UPDATE mirrord.attachment SET updated_by = told_by.author
      WHERE tenant_id = told.tenant_id AND id = named.attachment_id AND version = named.version;
     RETURN true;
 END
@@ -144,6 +147,7 @@ CREATE FUNCTION mirrord.name_moved_attachment(told record, attachment uuid) RETU
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named bigint;
+    told_by record;
 BEGIN
     SELECT now.version INTO named
       FROM mirrord.attachment_revision AS now JOIN mirrord.attachment_revision AS was
@@ -156,9 +160,10 @@ BEGIN
     IF named IS NULL THEN
         RETURN false;
     END IF;
-    UPDATE mirrord.attachment_revision AS now SET (actor, change_set) = (SELECT * FROM mirrord.told_author(told))
+    SELECT * INTO told_by FROM mirrord.told_author(told);
+    UPDATE mirrord.attachment_revision AS now SET actor = told_by.author, change_set = told_by.change_set
      WHERE tenant_id = told.tenant_id AND attachment_id = name_moved_attachment.attachment AND version = named;
-    UPDATE mirrord.attachment AS known SET updated_by = (mirrord.told_author(told)).author
+    UPDATE mirrord.attachment AS known SET updated_by = told_by.author
      WHERE tenant_id = told.tenant_id AND known.id = name_moved_attachment.attachment AND version = named;
     RETURN true;
 END
@@ -169,6 +174,7 @@ CREATE FUNCTION mirrord.name_restored_attachment(told record, attachment uuid) R
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named record;
+    told_by record;
 BEGIN
     SELECT now.attachment_id, now.version INTO named
       FROM mirrord.attachment AS held
@@ -185,9 +191,10 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    UPDATE mirrord.attachment_revision AS now SET (actor, change_set) = (SELECT * FROM mirrord.told_author(told))
+    SELECT * INTO told_by FROM mirrord.told_author(told);
+    UPDATE mirrord.attachment_revision AS now SET actor = told_by.author, change_set = told_by.change_set
      WHERE tenant_id = told.tenant_id AND attachment_id = named.attachment_id AND version = named.version;
-    UPDATE mirrord.attachment SET updated_by = (mirrord.told_author(told)).author
+    UPDATE mirrord.attachment SET updated_by = told_by.author
      WHERE tenant_id = told.tenant_id AND id = named.attachment_id AND version = named.version;
     RETURN true;
 END
@@ -198,6 +205,7 @@ CREATE FUNCTION mirrord.name_record(told record, record uuid) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named bigint;
+    told_by record;
 BEGIN
     SELECT version INTO named FROM mirrord.record_revision AS now
      WHERE now.tenant_id = told.tenant_id AND now.record_id = name_record.record
@@ -208,9 +216,10 @@ BEGIN
     IF named IS NULL THEN
         RETURN false;
     END IF;
-    UPDATE mirrord.record_revision AS now SET (actor, change_set) = (SELECT * FROM mirrord.told_author(told))
+    SELECT * INTO told_by FROM mirrord.told_author(told);
+    UPDATE mirrord.record_revision AS now SET actor = told_by.author, change_set = told_by.change_set
      WHERE tenant_id = told.tenant_id AND record_id = name_record.record AND version = named;
-    UPDATE mirrord.record AS known SET updated_by = (mirrord.told_author(told)).author
+    UPDATE mirrord.record AS known SET updated_by = told_by.author
      WHERE tenant_id = told.tenant_id AND known.id = name_record.record AND version = named;
     RETURN true;
 END
