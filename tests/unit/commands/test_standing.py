@@ -7,7 +7,7 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.sync_status import Problem, sync_status
+from mirrord.commands.pages.sync_status import HALTED, Problem, sync_status
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.mirror_state import State
@@ -31,7 +31,7 @@ def test_a_living_daemon_says_what_it_knows_of_this_tenant_alone(root: Path, ses
     assert (status.daemon, status.pending, status.halted) == (True, 3, True)
     assert status.problems == (Problem("A.md", "is broken."),)
     assert status.conflicts == ("A (conflict 2026-11-22 061234Z 01a2b3).md",)
-    assert status.sentences == ("Sync is paused: remove PAUSE.",)
+    assert status.sentences == ("Sync is paused: remove PAUSE.", HALTED)
     assert status.synced is None
 
 
