@@ -138,6 +138,7 @@ async def drop_binding(connection: Connection, binding: BindingRow) -> None:
     async with _changing_app_tables(connection, binding.tenant):
         await take_role(connection, DAEMON_ROLE)
         mapping = parse_mapping(binding.mapping)
+        await binding_rows.hold_binding(connection, binding)  # a pass that ends now agrees on more
         await former_entries.keep_entries(connection, binding.tenant, binding.id, row_key_of(mapping))
         await binding_rows.delete_binding(connection, binding.tenant, binding.id)
         is_last = not await binding_rows.list_mappings(connection)

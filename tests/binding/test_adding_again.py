@@ -1,7 +1,9 @@
 """A binding that is dropped and added again under its name: rows and pages that belonged together still do."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
 from tests.binding.knowledge_base import CREATING_MAPPING, TWO_WAY_MAPPING, BoundWorld
@@ -186,3 +188,25 @@ def test_a_binding_that_is_added_again_at_once_goes_by_its_new_mapping(bound: Bo
     write_file(bound, "Page.md", lambda text: text.replace("First.", "Second."))
     bound.await_body(page, "Second.")
     assert problems(bound) == []
+
+
+def test_what_a_pass_agrees_on_while_its_binding_is_dropped_is_kept(world: BoundWorld) -> None:
+    world.bind("add", str(world.mapping))
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(world.admin.info.dsn) as working, ThreadPoolExecutor(1) as passes:
+        tenant = value(world.admin, "SELECT id FROM mirrord.tenant")
+        working.execute(f"SET LOCAL mirrord.tenant = '{tenant}'".encode())
+        working.execute("SELECT FROM mirrord.binding FOR UPDATE")
+        working.execute(
+            "INSERT INTO mirrord.binding_entry (tenant_id, binding_id, external_id, entry_id, version, digest, "
+            "external_version) SELECT tenant_id, id, 'row', gen_random_uuid(), 1, '', '' FROM mirrord.binding"
+        )
+
+        def end_pass() -> None:
+            eventually(lambda: value(world.admin, waiting), "the command waits for the pass")
+            working.commit()
+
+        ending = passes.submit(end_pass)
+        world.bind("drop", "kb")
+        ending.result()
+    assert value(world.admin, "SELECT count(*) FROM mirrord.former_binding_entry") == 1
