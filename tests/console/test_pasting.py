@@ -1,14 +1,15 @@
 """Pasting and copying in a real browser: what other programs put on the clipboard becomes clean blocks of the file."""
 
+import asyncio
 import base64
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes
+from tests.console.people import PATIENCE, Person, becomes, entry, ready, row_of
 from tests.console.test_editor import PICTURE
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -23,6 +24,8 @@ PASTE = """async ([texts, files]) => {
   document.querySelector('#page [role=textbox]')
     .dispatchEvent(new ClipboardEvent('paste', { bubbles: true, cancelable: true, clipboardData: data }))
 }"""
+# The browser never rests from now on: an editor that was left does not end.
+KEEP_EDITORS = "void (window.requestIdleCallback = () => 0)"
 File = tuple[str, str, bytes]
 
 
@@ -352,3 +355,36 @@ async def test_markdown_that_is_typed_becomes_what_it_says(console: Console, per
         "start\n\nso $x^2$, [text](http://b.org) and more[^1]\n\n> [!tip]\n> heed it\n\n$$\ny\n$$\n\n"
         "| a | b |\n| --- | --- |\n| 1 |  |\n\n[^1]:\n",
     )
+
+
+async def test_a_text_that_arrives_when_its_page_was_left_is_no_draft_of_the_next_page(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Pasted late into.md"), "see [[Opened meanwhile]]\n\nwords\n")
+    save(console.mirrord.file("Opened meanwhile.md"), "the next page\n")
+    row_of(console.mirrord, "Opened meanwhile.md")
+    writer = await person()
+    await writer.open("Pasted late into.md")
+    await ready(writer)
+    is_left, is_answered = asyncio.Event(), asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        answer = await route.fetch()
+        await is_left.wait()
+        await route.fulfill(response=answer)
+        is_answered.set()
+
+    await writer.page.route("**/api/document", answer_late)
+    await writer.page.evaluate(KEEP_EDITORS)
+    await writer.after("words")
+    await paste(writer, {"text/plain": "# pasted **heading**"})
+    await entry(writer, "Opened meanwhile").get_by_role("link").click()
+    await writer.sees("the next page")
+    is_left.set()
+    await is_answered.wait()
+    await expect(writer.page.locator("#save-state")).to_have_text("Saved", timeout=PATIENCE)
+    await writer.open("Opened meanwhile.md")
+    await ready(writer)
+
+    await expect(writer.page.get_by_role("button", name="Continue with it")).to_have_count(0)
+    assert console.mirrord.file("Opened meanwhile.md").read_text() == "the next page\n"

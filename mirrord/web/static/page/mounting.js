@@ -36,7 +36,7 @@ const uploadOf = (id) => async (file) => {
 
 /** What the editor is told and asks for; the contract with static/built/editor.js. */
 function options() {
-  const { id } = shown;
+  const { id, draft } = shown;
   return {
     page: shown.page,
     readonly: isReader,
@@ -53,7 +53,7 @@ function options() {
     open: (target) => follow(target),
     fileUrl: (src) => `${href(id)}/file?${new URLSearchParams({ src })}`,
     onState: showState,
-    keep: (text) => hold("editor", text),
+    keep: (text) => draft === shown.draft && hold("editor", text), // never in the draft of the next page
   };
 }
 

@@ -63,6 +63,7 @@ export class Saving {
 
   /** Called when a person types. */
   changed(): void {
+    if (this.#ended) return // a pasted text or a file came after the page was left
     this.#isTouched = true
     this.#refused = null
     if (!this.unsaved()) {
