@@ -1,6 +1,6 @@
 """Parts of a change set that belong together: a page moves, and links in other pages follow it. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mirrord.domain.review import ChangePreview, ReviewChoice
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -11,25 +11,24 @@ from mirrord.merge.changed_blocks import select_blocks
 def find_separated(changes: Sequence[ChangePreview], choice: ReviewChoice) -> list[tuple[str, str]]:
     """Each page whose links would lead nowhere, as a move that they follow is accepted without it or not at all."""
     accepted = {change.path for change in changes} - choice.rejected
-    return [
-        (change.path, move)
-        for change in changes
-        for move, links in change.followed.items()
-        if _leads_nowhere(change, choice, links["old" if move in accepted else "new"])
-    ]
+    return [(change.path, move) for change in changes for move in _moves_without(change, choice, accepted)]
 
 
-def _leads_nowhere(change: ChangePreview, choice: ReviewChoice, links: Sequence[str]) -> bool:
-    """Whether the page would have one of *links*, which lead nowhere then; never in a text that the person wrote."""
-    is_rejected = change.path in choice.rejected
-    if (
-        not links
-        or (change.path in choice.texts and not is_rejected)
-        or (is_rejected and change.clash and not change.old)
-    ):
-        return False
+def _moves_without(change: ChangePreview, choice: ReviewChoice, accepted: Collection[str]) -> list[str]:
+    """The moves for which the page would have links that lead nowhere; its text is parsed once for all of them."""
+    lost = {move: links["old" if move in accepted else "new"] for move, links in change.followed.items()}
+    if not any(lost.values()) or not _may_lead_nowhere(change, choice):
+        return []
     text = _text_after(change, choice)
-    return text is None or not {link.target for link in links_of(PageText(text))}.isdisjoint(links)
+    targets = {link.target for link in links_of(PageText(text))} if text is not None else None
+    return [move for move, links in lost.items() if links and (targets is None or not targets.isdisjoint(links))]
+
+
+def _may_lead_nowhere(change: ChangePreview, choice: ReviewChoice) -> bool:
+    """Not in a text that the person wrote, and not in a rejected new page that clashes."""
+    if change.path in choice.rejected:
+        return not (change.clash and not change.old)
+    return change.path not in choice.texts
 
 
 def _text_after(change: ChangePreview, choice: ReviewChoice) -> str | None:

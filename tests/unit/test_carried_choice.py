@@ -5,6 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.review import UNFITTING, ChangePreview, ReviewChoice, clashes_of
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.page_links import Link, links_of
+from mirrord.merge import linked_parts
 from mirrord.merge.carried_choice import carry_choice
 from mirrord.merge.linked_parts import find_separated
 
@@ -95,3 +98,24 @@ MOVED = ChangePreview("C.md", "moved", "B.md", "text\n", "text\n")
 )
 def test_a_move_and_the_links_that_follow_it_are_accepted_together(choice: ReviewChoice, is_separated: bool) -> None:
     assert bool(find_separated([LINKING, MOVED], choice)) is is_separated
+
+
+def test_the_text_of_an_index_is_parsed_once_for_all_moves_that_its_links_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed_texts: list[str] = []
+
+    def count_links(text: PageText) -> list[Link]:
+        parsed_texts.append(text.text)
+        return list(links_of(text))
+
+    monkeypatch.setattr(linked_parts, "links_of", count_links)
+    paths = [f"New/{number}.md" for number in range(50)]
+    text = "".join(f"[{number}](New/{number}.md)\n" for number in range(50))
+    followed = {path: {"new": [path], "old": [path.replace("New", "Old")]} for path in paths}
+    index = ChangePreview("Index.md", "edited", "Index.md", text.replace("New", "Old"), text, followed=followed)
+    moves = [ChangePreview(path, "moved", path.replace("New", "Old"), "x\n", "x\n") for path in paths]
+
+    separated = find_separated([index, *moves], ReviewChoice(frozenset(paths[:2])))
+    assert separated == [("Index.md", path) for path in paths[:2]]
+    assert parsed_texts == [text]
