@@ -38,7 +38,7 @@ async def are_approved(sides: Sides, requests: Collection[str], decisions: Seque
         approved_paths = await approval_rows.load_approved_paths(connection, sides.tenant, ids)
     bases = [decision.state.base for decision in decisions]
     files = {base.path for base in bases if base is not None and base.kind in (Kind.PAGE, Kind.ATTACHMENT)}
-    return files <= approved_paths
+    return bool(approved_paths) and files <= approved_paths
 
 
 async def is_over(sides: Sides, halt: Halt) -> bool:

@@ -47,7 +47,8 @@ ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 class Halts:
     """
-    Decides whether deletions of one mirror may spread. While a halt waits for a person, no other deletion does.
+    Decides whether deletions of one mirror may spread. While a halt waits for a person, no other deletion does, but for
+    those that an undo meant or a person approved.
 
     retry_at: monotonic time before which a person's decision that failed is not tried again.
     """

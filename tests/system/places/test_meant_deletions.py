@@ -3,9 +3,9 @@
 import pytest
 
 from mirrord.db.database import Database
-from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.entry import Actor, TenantId, new_id
 from mirrord.operations.undo import UndoRequest, undo
-from mirrord.sync import handshake
+from mirrord.sync import handshake, known_losses
 from mirrord.sync.decisions import guard
 from tests.support.change_sets import Work
 from tests.support.entries import value
@@ -106,3 +106,7 @@ async def test_files_that_a_person_wants_back_are_not_lost_on_a_full_disk(
     await mirror.work()
     await work.settle()
     assert (count_halts(mirror), mirror.files(), value(mirror.app, rows)) == (0, FEW | MANY, len(FEW | MANY))
+
+
+async def test_a_request_that_rows_do_not_know_approves_no_deletion(mirror: Mirror) -> None:
+    assert not await known_losses.are_approved(mirror.engine.sides, {str(new_id())}, [])
