@@ -228,13 +228,19 @@ class AppRowWrites:
         return await app_writes.load_ids(self.connection, self._role, self._statements.load_in_other_spaces, values)
 
     async def write_space(self, external_id: str, below: Sequence[str]) -> None:
-        """Give the rows *below* the space of another one. Raises Outpaced if a transaction of the app has one."""
+        """
+        Give the rows *below* the space of another one.
+
+        Raises:
+            Outpaced: a transaction of the app has one of them.
+            Damaged: the app does not let one be written.
+        """
         values = self._values_of(external_id) | {"ids": list(below)}
         acts = [(self._statements.lock_below, values), (self._statements.write_space, values)]
         with _app_errors():
             _, written = await app_writes.run_together(self.connection, self._role, acts)
         if written.count != len(below):
-            raise Outpaced
+            raise Damaged("the app does not let a page below it be moved to another space")
 
     async def write_column(self, external_id: str, column: str, value: Json) -> None:
         """Set a column of a row that is locked."""

@@ -33,9 +33,8 @@ class KnownBinding:
         """What a pass asks for as it begins. is_early: rows, too, which have no paths and are not compared."""
         mapping = self.source.mapping
         rows = self.source.noted_query if is_early and self.source.paths is None else None
-        return PassQuestions(
-            self.row, actor_name_of(self.row), latch_of(self.row.id), columns_of(mapping), rows, FILE_PREFIX
-        )
+        files = FILE_PREFIX if mapping.files is not None else None  # elsewhere a row may have such an id
+        return PassQuestions(self.row, actor_name_of(self.row), latch_of(self.row.id), columns_of(mapping), rows, files)
 
     def renewed(self, beginning: PassBeginning) -> "KnownBinding":
         """The binding as it is now."""

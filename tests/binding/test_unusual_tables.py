@@ -233,3 +233,15 @@ def test_a_body_of_five_megabytes_goes_both_ways_byte_for_byte(world: BoundWorld
     edited = body.replace("Line 7 of", "Edited line 7 of")
     query = "SELECT body = %s FROM kb.notes"
     eventually(lambda: value(world.admin, query, edited), "the app has the edit, and the rest as it was", 120)
+
+
+def test_a_row_whose_id_begins_like_those_of_files_is_followed(create_note: Callable[..., BoundWorld]) -> None:
+    world = create_note("id text PRIMARY KEY, title text NOT NULL, body text, score bigint")
+    world.app.connection.execute("INSERT INTO kb.note VALUES ('file:1', 'Note', 'Before.', 1)")
+    start(world)
+    world.await_text("Note.md", "Before.")
+    world.await_rest()
+    world.app.connection.execute("UPDATE kb.note SET body = 'After.'")
+    world.await_text("Note.md", "After.")
+    edit(world, "Note.md", "After.", "Edited.")
+    await_note(world, "starts_with(body, 'Edited.')")

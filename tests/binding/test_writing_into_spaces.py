@@ -129,3 +129,16 @@ def test_a_page_at_the_top_is_a_problem_where_the_app_needs_a_space(spaces: Boun
     move(spaces, "Beans.md", "House/Beans.md")
     await_places(spaces, "Beans 2 , Soil 2 1")
     eventually(lambda: not problems(spaces), "the problem is over")
+
+
+def test_a_move_is_a_problem_where_the_app_lets_not_all_pages_below_be_written(spaces: BoundWorld) -> None:
+    spaces.app.connection.execute("ALTER TABLE kb.docs ENABLE ROW LEVEL SECURITY")
+    spaces.app.connection.execute("CREATE POLICY all_read ON kb.docs FOR SELECT USING (true)")
+    spaces.app.connection.execute("CREATE POLICY some_write ON kb.docs FOR UPDATE USING (title <> 'Soil')")
+    move(spaces, "Garden/Beans.md", "House/Beans.md")
+    eventually(lambda: "another space" in " ".join(problems(spaces)), "the move is a problem")
+    assert value(spaces.admin, PLACES) == "Beans 1 , Soil 1 1"
+    spaces.app.connection.execute("DROP POLICY some_write ON kb.docs")
+    spaces.app.connection.execute("CREATE POLICY all_write ON kb.docs FOR UPDATE USING (true)")
+    move(spaces, "House/Beans.md", "Garden/Beans.md")
+    eventually(lambda: not problems(spaces), "the problem is over")

@@ -77,7 +77,7 @@ SELECT held.*, coalesce((SELECT c.seq FROM mirrord.tenant_clock AS c WHERE c.ten
        set_config('{IDS_SETTING}',
                   CASE WHEN held.mapping = %(mapping)s AND held.fingerprint <@ types.now_there
                        THEN ARRAY(SELECT each FROM unnest(sought.ids) AS each
-                                   WHERE NOT starts_with(each, %(files)s))::text
+                                   WHERE coalesce(NOT starts_with(each, %(files)s::text), true))::text
                        ELSE '' END, true) <> ''
   FROM held, types, sought"""
 
@@ -88,7 +88,8 @@ class PassQuestions:
     What a pass asks for as it begins, by what the pass before knew.
 
     earlier: the binding as it was. actor: the author of what is written. latch: of the app's notifications. columns: of
-    the mapping (schema, table, column). rows: None: they are not read yet. files: what the ids of files begin with.
+    the mapping (schema, table, column). rows: None: they are not read yet. files: what the ids of files begin with;
+    None: the mapping has none, and a row may have such an id.
     """
 
     earlier: BindingRow
@@ -96,7 +97,7 @@ class PassQuestions:
     latch: str
     columns: Sequence[tuple[str, str, str]]
     rows: AppQuery | None
-    files: str
+    files: str | None
 
 
 @dataclass(frozen=True, slots=True)
