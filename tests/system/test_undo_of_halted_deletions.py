@@ -286,8 +286,10 @@ async def test_pages_that_were_edited_and_then_deleted_get_their_texts_back(mirr
 async def test_pages_that_were_emptied_get_their_texts_back(mirrord: Mirrord, token: str) -> None:
     folder = Folder(mirrord, "Emptied")
     async with agent_of(mirrord, token) as agent:
+        await agent.call("begin_changes", title="Emptied")
         for path, text in folder.texts.items():
             await agent.call("edit_page", path=path, edits=[{"find": text, "replace": ""}])
+        applied = await agent.call("apply_changes")  # one by one they could reach rows before there are many
         halted(mirrord)
-        assert (await agent.call("undo_changes"))["undone"]
+        assert (await agent.call("undo_changes", changeSet=applied["changeSet"]))["undone"]
         folder.expect_back()
