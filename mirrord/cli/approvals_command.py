@@ -92,15 +92,19 @@ def approve(
     if bool(request_ids) == everything:
         raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
     remaining: list[str] = []
+    refusals: list[str] = []
     if everything:
         decided, remaining = run_in_transaction(config, tenant, partial(_approve_all, reason=reason))
     else:
-        decided = run_with_database(config, tenant, partial(_approve_named, names=request_ids, reason=reason))
+        work = partial(_approve_named, names=request_ids, reason=reason)
+        decided, refusals = run_with_database(config, tenant, work)
     for stored in decided:
         click.echo(f"Approved: {strip_controls(stored.preview['summary'])}")
     for sentence in remaining:
         click.echo(f"Not approved, {sentence}", err=True)
     click.echo("The daemon carries it out within a second." if decided else "Nothing was approved.", err=True)
+    if refusals:
+        raise Refused("\n".join(refusals))
 
 
 @approvals.command()
@@ -148,22 +152,30 @@ def notifications(config: Config, tenant: str | None, read: bool, as_json: bool)
 
 async def _approve_named(
     database: Database, tenant: TenantId, names: Sequence[str], reason: str | None
-) -> list[StoredRequest]:
-    """Approve the requests whose ids begin with *names*, change sets after the others; returns them."""
+) -> tuple[list[StoredRequest], list[str]]:
+    """
+    Approve the requests whose ids begin with *names*, change sets after the others.
+
+    Returns those that were approved, and for each change set that was not the reason and what helps.
+    """
     person = current_person()
     async with database.transaction(tenant, actor=person) as connection:
         requests = await rows.list_requests(connection, tenant, None)
         chosen = [_find_request(requests, name) for name in names]
-        for stored in chosen:
-            if not _is_reviewed(stored):
-                await rows.decide_request(connection, tenant, stored.id, approve=True, reason=reason, channel=_CHANNEL)
-    for change_set in [str(stored.arguments["change_set"]) for stored in chosen if _is_reviewed(stored)]:
+        approved = [stored for stored in chosen if not _is_reviewed(stored)]
+        for stored in approved:
+            await rows.decide_request(connection, tenant, stored.id, approve=True, reason=reason, channel=_CHANNEL)
+    refusals: list[str] = []
+    change_sets = {str(stored.arguments["change_set"]): stored for stored in chosen if _is_reviewed(stored)}
+    for change_set, stored in change_sets.items():
         acceptance = Acceptance(change_set, lambda review: review.choice, None, reason, _CHANNEL)
         try:
             await Reviewer(database, tenant, person).accept(acceptance)
         except (Refused, Stale) as error:
-            raise Refused(f"{error} It still waits; see `mirrord changes show {change_set}`.") from error
-    return chosen
+            refusals.append(f"{error} It still waits; see `mirrord changes show {change_set}`.")
+        else:
+            approved.append(stored)
+    return approved, refusals
 
 
 def _is_reviewed(stored: StoredRequest) -> bool:

@@ -226,3 +226,17 @@ async def test_an_approval_of_a_change_set_is_of_what_would_happen_now(mirrord: 
         assert (ran.returncode, "Approved" in ran.stdout) == (0, True)
         assert text(mirrord, alpha) == "# Alpha\n\nthe first\n\nthe person's\n\nthe third\n"
         await settled(mirrord, agent, change_set, "applied")
+
+
+async def test_an_approval_of_several_change_sets_tells_what_became_of_each(mirrord: Mirrord, folder: str) -> None:
+    other = make_folder(mirrord, f"{folder} beside it")
+    async with agent_of(mirrord) as agent, agent_of(mirrord) as second_agent:
+        clashing, fitting = await propose(mirrord, agent, folder), await propose(mirrord, second_agent, other)
+        requests = [waiting(mirrord, change_set)["request"] for change_set in (clashing, fitting)]
+        write(mirrord, f"{folder}/Alpha.md", ALPHA.replace("first", "the person's"))
+        ran = mirrord.run("approvals", "approve", *requests, requests[1], "--tenant", mirrord.tenant)
+        assert (ran.returncode, ran.stdout.count("Approved:")) == (4, 1)
+        assert (f"changes show {clashing}" in ran.stderr, f"changes show {fitting}" in ran.stderr) == (True, False)
+        await settled(mirrord, second_agent, fitting, "applied")
+        assert text(mirrord, f"{other}/Alpha.md") == "# Alpha\n\nthe first\n\nsecond\n\nthe third\n"
+        changes(mirrord, "reject", clashing)
