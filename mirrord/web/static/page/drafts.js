@@ -26,16 +26,20 @@ async function open() {
   }
 }
 
-/** Make the request of `ask(store)`, and wait until the browser has carried it out on its disk. */
+/**
+ * Make the request of `ask(store)`, and wait until the browser has carried it out on its disk. Chromium may tell that a
+ * transaction is complete before it has read a large answer.
+ */
 async function run(mode, ask) {
   const transaction = (database ?? (await open())).transaction(STORE, mode, { durability: "strict" });
   const request = ask(transaction.objectStore(STORE));
+  const answer = new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
   transaction.commit(); // a window that is closed in this moment stores it all the same
   await new Promise((resolve, reject) => {
     transaction.oncomplete = resolve;
     transaction.onabort = () => reject(transaction.error);
   });
-  return request.result;
+  return answer;
 }
 
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
