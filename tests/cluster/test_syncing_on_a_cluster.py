@@ -134,14 +134,14 @@ async def test_an_agent_writes_a_page_and_is_its_author(mirrord: ClusterMirrord)
 
 
 async def test_an_agent_undoes_deletions_that_wait_and_what_comes_back_from_the_trash(mirrord: ClusterMirrord) -> None:
-    texts = {f"Doomed/Page {number:02}.md": f"text {number}\n" for number in range(EDITS)}
+    texts = {f"Doomed/Doomed {number:02}.md": f"text {number}\n" for number in range(EDITS)}
     for path, text in {**texts, "Doomed/assets/picture.txt": "bytes\n"}.items():
         save(mirrord.file(path), text)
     mirrord.flush()
     surroundings = {"MIRRORD_TOKEN": mirrord.create_token("undoer")}
     server = process(mirrord.mirror, surroundings, "--tools", "pages,changes")
     halts = "SELECT count(*) FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
-    rows = "SELECT count(*) FROM mirrord.page WHERE tenant_id = %s AND name LIKE 'Page %%' AND deleted_at IS NULL"
+    rows = "SELECT count(*) FROM mirrord.page WHERE tenant_id = %s AND name LIKE 'Doomed %%' AND deleted_at IS NULL"
     async with on_stdio(server) as agent:
         deleted = await agent.call("delete_page", path="Doomed", recursive=True)
         eventually(lambda: value(mirrord.app, halts, mirrord.app.tenant), "the halt", 60.0)
