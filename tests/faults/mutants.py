@@ -170,8 +170,8 @@ MUTANTS = (
     Mutant(
         "pages are written as pages of no dialect",
         "markdown/write/render.py",
-        "page = outline_of(unix_body, Surroundings(dialect=dialect))",
-        "page = outline_of(unix_body)",
+        "or read_whole(unix_body, dialect)",
+        "or read_whole(unix_body)",
         "tests/unit/codec/test_foreign_syntax.py",
     ),
     Mutant(
