@@ -46,11 +46,6 @@ def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
     return True
 
 
-def make_state_directory(tree: Tree) -> None:
-    """Create `.mirrord/` and its required content, where missing."""
-    _write_files(tree, {})
-
-
 def read(tree: Tree) -> Marker | None:
     """
     The marker of a tree, None if it has none.

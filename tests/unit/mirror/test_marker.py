@@ -32,7 +32,7 @@ DAMAGED = ["", "{", "[]", "{}", '{"tenant": "a", "tenant_id": "x", "mirror": 7}'
 
 @pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, text: str) -> None:
-    tree_marker.make_state_directory(tree)
+    tree_marker.write(tree, MARKER)
     (root / ".mirrord/id").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(Damaged, match="which mirror"):
@@ -40,7 +40,7 @@ def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, t
 
 
 def test_git_does_not_see_private_state(tree: Tree, root: Path) -> None:
-    tree_marker.make_state_directory(tree)
+    tree_marker.write(tree, MARKER)
 
     assert (root / ".mirrord/.gitignore").read_text() == "*\n"
 

@@ -8,7 +8,6 @@ import pytest
 
 from mirrord.domain.entry import Actor
 from mirrord.errors import Damaged
-from mirrord.mirror import tree_marker
 from mirrord.mirror.draft import draft_store
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
 from mirrord.mirror.draft.draft_store import DraftFacts
@@ -29,7 +28,6 @@ def test_plans_are_as_torn_ones() -> None:
 
 
 def test_notes_of_applied_change_sets_are_none(tree: Tree, root: Path) -> None:
-    tree_marker.make_state_directory(tree)
     _put(root, f"{applied_plans.APPLIED_PATH}/x.json")
     assert applied_plans.load_plans(tree, applied_plans.list_notes(tree)) == []
 
