@@ -31,6 +31,7 @@ from mirrord.markdown.frontmatter.page_text import PageText, has_head_of_other_f
 from mirrord.markdown.write.stored_form import (
     StoredValues,
     values_to_store,
+    values_to_store_before_saves,
     values_to_store_of_pages,
     values_to_store_unparsed,
 )
@@ -245,9 +246,8 @@ class Deriver:
         page = pages[0]
         if len(pages) > 1 or not self._may_use_thread(page):
             return None
-        thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         try:
-            values = await asyncio.wait_for(thread, MAX_LONE_SECONDS)
+            values = await asyncio.wait_for(_derive_in_thread(page), MAX_LONE_SECONDS)
         except TimeoutError:
             return None
         stored = await self._store_values(connection, [(page, values)])
@@ -346,8 +346,12 @@ class Deriver:
     async def _derive_alone(self, page: UnderivedPage) -> StoredValues:
         """Derive a page that came alone, probably because it is edited; under high load a thread would delay edits."""
         if self._may_use_thread(page):
-            return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
+            return await _derive_in_thread(page)
         return await self._derive_separately(page)
+
+
+async def _derive_in_thread(page: UnderivedPage) -> StoredValues:
+    return await asyncio.to_thread(values_to_store_before_saves, page.markdown, page.prior_content, page.dialect)
 
 
 def _views_of(pages: Sequence[UnderivedPage]) -> list[tuple[EntryId, int, PageValues]]:

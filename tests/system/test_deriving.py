@@ -16,6 +16,7 @@ from mirrord.documents.derivation_schedule import DerivationLoop, follow_batch
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.dialect import Dialect
 from mirrord.errors import Fenced
+from mirrord.markdown.read.known_readings import LATEST_READINGS
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS
 from tests.support.entries import value
@@ -307,3 +308,18 @@ async def test_a_single_page_is_read_derived_and_stored_in_one_transaction(mirro
     assert not multiprocessing.active_children()
     assert not deriver.has_more
     assert await deriver.derive_some() == 0
+
+
+async def test_the_text_of_a_page_that_is_derived_alone_is_known_to_its_next_save(
+    mirror: Mirror, deriver: Deriver
+) -> None:
+    mirror.write({"Page.md": "# One\n", "Other.md": "# Other\n"})
+    await mirror.settle()
+    while await deriver.derive_some():
+        pass
+    mirror.write({"Page.md": "Two, edited alone\n"})
+    await mirror.settle()
+
+    assert await deriver.derive_some() == 1
+
+    assert LATEST_READINGS.recall("Two, edited alone\n", Dialect.PLAIN) is not None

@@ -7,7 +7,7 @@ Each result is read back; another parser, which knows CommonMark alone, has to s
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from mirrord.markdown.inline.inline_reader import NotInSchemaError, merge_texts, raw_inline, read_runs
 from mirrord.markdown.inline.inline_writer import write_inline, write_run
-from mirrord.markdown.inline.source_map import Element, SourceMap, Unit, map_source, nodes_of, units_of
+from mirrord.markdown.inline.source_map import Element, SourceMap, Unit, keys_of, map_source, nodes_of, units_of
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.unit_diff import Hunk, changed_runs
 from mirrord.markdown.parser.dialect import Surroundings, parse_inline
@@ -26,6 +26,7 @@ from mirrord.markdown.schema.normal_form import fingerprint, normalize
 _MAX_LOOKS_ELSEWHERE = 10_000  # characters of a text that the other parser, whose steps are not counted, looks at
 _CODE_KEY = '{"type": "code"}'
 _TAG = re.compile(r"<[^>]*>")
+_MARKUP = re.compile(r"[*_`~\[<\\]|  \n")  # what CommonMark and strikethrough need for any tag in a line
 _IMAGE_BY_LABEL = re.compile(r"!\[([^\[\]\\]+)\](?:\[([^\[\]\\]*)\])?")
 _END_OF_DESCRIPTION = re.compile(r"(?<!\\)\]\(")
 
@@ -108,7 +109,7 @@ def _verified_edits(source: InlineSource, old: Sequence[Node], new: Sequence[Nod
 def _open_splice(source: InlineSource, old: Sequence[Node], new: Sequence[Node]) -> "_Splice | None":
     """The splice, without what both contents begin with and *source* has not: the box of a task."""
     source_map, new_units = map_source(source.content, source.surroundings), units_of(new)
-    old_keys, new_keys = [unit.key for unit in units_of(old)], [unit.key for unit in new_units]
+    old_keys, new_keys = keys_of(old), [unit.key for unit in new_units]
     for box in (0, 1, 2) if old_keys != new_keys else ():
         fitted = source_map.fitted_to(old_keys[box:]) if old_keys[:box] == new_keys[:box] else None
         if fitted:
@@ -122,7 +123,6 @@ class _Splice:
     def __init__(self, source: InlineSource, source_map: SourceMap, units: Sequence[Unit]) -> None:
         self._source, self._map, self._units = source, source_map, units
         self._new_keys = [unit.key for unit in units]
-        self._meaning = _meaning_of(nodes_of(units, frozenset()))
 
     def attempts(self) -> Iterator[_Attempt]:
         """The changed runs, then ever more."""
@@ -180,7 +180,11 @@ class _Splice:
             nodes = merge_texts([run.node for run in read_runs(tokens)])
         except NotInSchemaError:
             nodes = [raw_inline(result)]
-        return _meaning_of(nodes) == self._meaning
+        return keys_of(nodes) == self._new_keys or _meaning_of(nodes) == self._meaning
+
+    @cached_property
+    def _meaning(self) -> str:
+        return _meaning_of(nodes_of(self._units, frozenset()))
 
     def is_text_alone(self, hunks: Sequence[Hunk]) -> bool:
         """Whether in each of *hunks* a text becomes another one with the same marks."""
@@ -270,7 +274,7 @@ def _plain_parser() -> MarkdownIt:
 
 def _is_text_change(source: InlineSource, result: str) -> bool:
     """Whether a parser that knows CommonMark alone sees the same markup in *result*, around other text."""
-    if len(result) > _MAX_LOOKS_ELSEWHERE:
+    if len(result) > _MAX_LOOKS_ELSEWHERE or not (_MARKUP.search(source.content) or _MARKUP.search(result)):
         return True
     before, after = (
         _TAG.findall(_plain_parser().renderInline(text, {"references": dict(source.surroundings.references)}))

@@ -8,6 +8,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from markdown_it.token import Token
@@ -19,6 +20,7 @@ from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 _BLANKS = (" ", "\t", "\n")
+_PLAIN_TEXT_KEYS = {"type", "text"}  # of a node that is its normal form, but for carriage returns
 _BREAK = fingerprint({"type": "hardBreak"})
 
 UnitKey: TypeAlias = tuple[str, frozenset[str]]  # a character or the JSON of an atom, and its marks: equal if both are
@@ -110,6 +112,11 @@ def units_of(content: Iterable[Node]) -> list[Unit]:
     return [Unit(key, node) for node in content for key in _keys_of(node)]
 
 
+def keys_of(content: Iterable[Node]) -> list[UnitKey]:
+    """The keys of the units of normal inline *content*."""
+    return [key for node in content for key in _keys_of(node)]
+
+
 def nodes_of(units: Iterable[Unit], inside: frozenset[str]) -> list[Node]:
     """The inline content that *units* make up, without the marks with a key in *inside*."""
     nodes: list[Node] = []
@@ -139,7 +146,7 @@ def _without_marks(node: Node, inside: frozenset[str]) -> Node:
 def _keys_of(node: Node) -> Iterator[UnitKey]:
     marks = frozenset(map(key_of_mark, node.get("marks", [])))
     if "text" in node:
-        return ((char, marks) for char in node["text"])
+        return zip(node["text"], repeat(marks))
     return iter([(fingerprint({key: value for key, value in node.items() if key != "marks"}), marks)])  # type: ignore[arg-type]
 
 
@@ -175,7 +182,8 @@ class _MapBuilder:
         marks = run.node.get("marks", [])
         self._change_elements(marks[:-1] if is_code else marks, run.start)
         span = Span(self._spans[run.start].start, self._spans[run.end - 1].end)
-        keys = list(_keys_of(normalize(run.node)))
+        node = run.node if run.node.keys() == _PLAIN_TEXT_KEYS and "\r" not in run.node["text"] else normalize(run.node)
+        keys = list(_keys_of(node))
         elements = tuple(element for _, element in self._open)
         if is_code:
             code = self._code_element(self._tokens[run.start], span, len(keys), key_of_mark(marks[-1]))
@@ -233,5 +241,5 @@ def _delimiters(tokens: Sequence[Token], spans: Sequence[Span]) -> list[Span]:
 def _spans_of_units(span: Span, count: int) -> list[Span]:
     """The spans of *count* characters: one each, or all of it for the first, as of an entity."""
     if span.end - span.start == count:
-        return [Span(at, at + 1) for at in range(span.start, span.end)]
+        return list(map(Span, range(span.start, span.end), range(span.start + 1, span.end + 1)))
     return [span, *[Span(span.end, span.end)] * (count - 1)][:count]

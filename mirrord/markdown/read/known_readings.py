@@ -1,5 +1,5 @@
 """
-Readings of pages that were written last: an editor saves a page again and again, and each save begins with its text.
+Readings of the pages that were read or written last: an editor saves them again and again, each time from the text.
 
 A reading is a function of the text and its dialect, so what is remembered is never out of date.
 """
@@ -54,4 +54,4 @@ class KnownReadings:
                 self._characters -= len(body)
 
 
-WRITTEN_READINGS = KnownReadings()
+LATEST_READINGS = KnownReadings()

@@ -24,7 +24,7 @@ from mirrord.markdown.frontmatter.page_properties import (
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending, split_lines
 from mirrord.markdown.inline.source_style import Style, usual_style_of
 from mirrord.markdown.parser.dialect import Surroundings
-from mirrord.markdown.read.known_readings import WRITTEN_READINGS
+from mirrord.markdown.read.known_readings import LATEST_READINGS
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from mirrord.markdown.schema.block import Block, blocks_of
@@ -102,7 +102,7 @@ def _splice_blocks(page: _Page, after: Sequence[Block], ending: str) -> str:
         reading = _read_back(page, result)
         read_blocks = [block for block in reading.blocks if not block.is_empty]
         if _mean_the_same(read_blocks, after):
-            WRITTEN_READINGS.remember(reading)
+            LATEST_READINGS.remember(reading)
             return result
     lost_path = first_difference(
         *(make_document([block.normal_form for block in blocks]) for blocks in (after, read_blocks))
@@ -131,7 +131,7 @@ def _open_page(body: str, dialect: Dialect) -> _Page:
     body_lines = split_lines(body)
     texts = [line.rstrip("\r\n") for line in body_lines]
     unix_body = "\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""])
-    reading = WRITTEN_READINGS.recall(unix_body, dialect) or read_whole(unix_body, dialect)
+    reading = LATEST_READINGS.recall(unix_body, dialect) or read_whole(unix_body, dialect)
     page = reading.outline or outline_of(unix_body, Surroundings(dialect=dialect))
     cut = split_page(texts, page, reading.blocks)
     habit = usual_style_of([token for part in cut.parts for token in part.tokens])

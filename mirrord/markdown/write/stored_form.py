@@ -20,8 +20,10 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.parser.dialect import Surroundings
+from mirrord.markdown.read.known_readings import LATEST_READINGS
 from mirrord.markdown.read.page_outline import Outline, Region, outline_of, unparsed_outline
 from mirrord.markdown.read.reader import read_nodes
+from mirrord.markdown.read.reparse import reading_of
 from mirrord.markdown.schema.block import (
     HOLDERS,
     ITEMS,
@@ -255,6 +257,16 @@ def values_to_store(text: str, prior: str | None, dialect: Dialect = Dialect.PLA
     return _document_json(outline, prior), links_of(page, within)
 
 
+def values_to_store_before_saves(text: str, prior: str | None, dialect: Dialect = Dialect.PLAIN) -> StoredValues:
+    """As values_to_store(), in the process that renders what apps save: a save of this text need not parse it again."""
+    within: list[Region] = []
+    page = PageText(text, dialect)
+    reading = reading_of(outline_of(page.body, Surroundings(dialect=dialect), within))
+    values = _json_of_blocks(reading.blocks, prior), links_of(page, within)
+    LATEST_READINGS.remember(reading)  # last, because a save in another thread takes it
+    return values
+
+
 def values_to_store_of_pages(pages: Sequence[tuple[str, str | None, Dialect]]) -> list[StoredValues]:
     """`values_to_store` for several (text, prior, dialect): one call to a worker costs as much as a short page."""
     return [values_to_store(text, prior, dialect) for text, prior, dialect in pages]
@@ -267,8 +279,11 @@ def values_to_store_unparsed(text: str, prior: str | None) -> StoredValues:
 
 def _document_json(outline: Outline, prior: str | None) -> bytes:
     """The document as `jsonb` accepts it, without NUL."""
-    blocks = keep_blocks_and_ids(blocks_of(read_nodes(outline)), _read_prior_blocks(prior))
-    document = document_of(blocks)
+    return _json_of_blocks(blocks_of(read_nodes(outline)), prior)
+
+
+def _json_of_blocks(blocks: Sequence[Block], prior: str | None) -> bytes:
+    document = document_of(keep_blocks_and_ids(blocks, _read_prior_blocks(prior)))
     try:
         return _without_nul(orjson.dumps(document))
     except orjson.JSONEncodeError:  # deeply nested attributes in deeply nested nodes

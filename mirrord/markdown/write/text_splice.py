@@ -5,13 +5,13 @@ A page may be of another dialect than mirrord's: directives, outlines indented w
 would give all of a changed block its own spelling; here everything beside the changed words stays.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import eq
 from typing import Any, NamedTuple
 
 from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, splice_inline
-from mirrord.markdown.inline.source_map import units_of
+from mirrord.markdown.inline.source_map import keys_of
 from mirrord.markdown.inline.source_style import Style, style_of
 from mirrord.markdown.inline.unit_diff import changed_runs
 from mirrord.markdown.parser.dialect import Surroundings
@@ -55,8 +55,7 @@ def splice_texts(
     habit: the usual style of the page. surroundings: of the page.
     """
     texts = text_tokens(part.tokens)
-    for old, new in _forms_of(part.block, block) if texts else ():
-        changes = _changed_texts(old, new, 0)
+    for old, changes in _possible_changes(part.block, block) if texts else ():
         if changes and len(texts) == _count_texts(old):
             edits = [
                 _line_edits(lines, part, texts[change.number], change, (habit, surroundings)) for change in changes
@@ -65,16 +64,18 @@ def splice_texts(
     return []
 
 
-def _forms_of(old: Block, new: Block) -> Iterator[tuple[Node, Node]]:
-    """Both blocks as they are, then in normal form: most of a long list is equal as it is."""
-    if len(old.nodes) == len(new.nodes) == 1:
-        yield old.nodes[0], new.nodes[0]
+def _possible_changes(old: Block, new: Block) -> Iterator[tuple[Node, list[_ChangedText] | None]]:
+    """The old block and what changed: of both as they are, then of the normal forms, which are dear of a long list."""
+    if len(old.nodes) == len(new.nodes) == 1 and old.kind not in _LEAVES:
+        yield old.nodes[0], _changed_texts(old.nodes[0], new.nodes[0], 0, normalize)
         if has_other_parts(old.nodes[0], new.nodes[0]):
             return  # which normal forms would show, too
-    yield old.normal_form, new.normal_form
+    yield old.normal_form, _changed_texts(old.normal_form, new.normal_form, 0, lambda normal: normal)
 
 
-def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | None:
+def _changed_texts(
+    old: Node, new: Node, first: int, normal_form_of: Callable[[Node], Node]
+) -> list[_ChangedText] | None:
     """The texts that differ in two blocks, None if more differs. first: the number of the first text in *old*."""
     if old["type"] != new["type"] or old["type"] not in BLOCKS:
         return [] if old == new else None
@@ -82,17 +83,18 @@ def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | Non
     if _attrs_but(old, key) != _attrs_but(new, key):
         return None
     if old["type"] in _LEAVES:
-        return _change_of_leaf(old, new, first)
+        is_equal = old.get("content") == new.get("content") and old.get("attrs") == new.get("attrs")
+        return [] if is_equal else _change_of_leaf(normal_form_of(old), normal_form_of(new), first)
     mine, theirs = old.get("content") or [], new.get("content") or []
     if len(mine) != len(theirs):
         return None
-    is_equal = list(map(eq, without_ids(mine), without_ids(theirs)))
-    changed = [pair for pair, same in zip(zip(mine, theirs, strict=True), is_equal, strict=True) if not same]
+    sameness = list(map(eq, without_ids(mine), without_ids(theirs)))
+    changed = [pair for pair, same in zip(zip(mine, theirs, strict=True), sameness, strict=True) if not same]
     if any(_is_reshaped(*pair) for pair in changed) or _has_moved(changed):
         return None
     changes: list[_ChangedText] = []
-    for before, after, same in zip(mine, theirs, is_equal, strict=True):
-        inner = [] if same else _changed_texts(before, after, first)
+    for before, after, same in zip(mine, theirs, sameness, strict=True):
+        inner = [] if same else _changed_texts(before, after, first, normal_form_of)
         if inner is None:
             return None
         changes += inner
@@ -101,13 +103,11 @@ def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | Non
 
 
 def _change_of_leaf(old: Node, new: Node, number: int) -> list[_ChangedText] | None:
-    if old.get("content") == new.get("content") and old.get("attrs") == new.get("attrs"):
+    """The change from a leaf to another one, both in normal form; None: it is more than one of a text."""
+    if fingerprint(old) == fingerprint(new):
         return []
-    before, after = normalize(old), normalize(new)
-    if fingerprint(before) == fingerprint(after):
-        return []
-    is_located = ("content" in before) == ("content" in after) and _count_texts(before) > 0
-    return [_ChangedText(number, before, after)] if is_located else None
+    is_located = ("content" in old) == ("content" in new) and _count_texts(old) > 0
+    return [_ChangedText(number, old, new)] if is_located else None
 
 
 def _is_reshaped(old: Node, new: Node) -> bool:
@@ -181,7 +181,7 @@ def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, surroundings
 def _edits_of_text(source: str, old: str, new: str) -> list[TextEdit]:
     if source != old:
         return []
-    before, after = ([unit.key for unit in units_of([text_node(text)])] for text in (old, new))
+    before, after = (keys_of([text_node(text)]) for text in (old, new))
     hunks = changed_runs(before, after)
     return [TextEdit(hunk.start, hunk.end, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
 

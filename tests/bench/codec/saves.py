@@ -1,7 +1,8 @@
 """
 What saving an edit costs beside deriving the document of its page, by kind of edit, over pages of the vaults.
 
-Each kind is saved twice: in a page that no app saved before, then in the result, as an editor saves again and again.
+Each kind is saved three times: in a page of which the process knows nothing, as after a start; in one that it has just
+derived, as after an edit of the file; then in the result, as an editor saves again and again.
 """
 
 import random
@@ -18,20 +19,21 @@ import orjson
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.read.known_readings import WRITTEN_READINGS
+from mirrord.markdown.read.known_readings import LATEST_READINGS
 from mirrord.markdown.schema.document import Node, make_document
 from mirrord.markdown.write.render import NewViews, render
-from mirrord.markdown.write.stored_form import values_to_store
+from mirrord.markdown.write.stored_form import values_to_store, values_to_store_before_saves
 from tests import corpora
 from tests.bench.codec.report import Report
 from tests.bench.codec.structural_edits import KINDS
 from tests.bench.figures import Figure, Goal
 
 LARGEST = 20_000  # characters of a page
-PAGES_APART = 3  # of the pages that are measured
+PAGES_APART = 12  # of the pages that are measured
 BEST_OF = 3  # other programs make the machine slower, never quicker
 _MIN_TEXT = 3  # characters of a text that gets another word
 _GOAL = Goal(times=2)
+_UNKNOWN, _DERIVED, _AGAIN = _ORDERS = ("saved", "saved after its derivation", "saved again")
 _VIEWS = NewViews(None, None, None, None, None, None)
 
 Edit = Callable[[list[Node], random.Random], object]
@@ -39,22 +41,22 @@ Edit = Callable[[list[Node], random.Random], object]
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Processor seconds of one save, and of deriving the document of its page. is_next: it follows another save."""
+    """Processor seconds of one save, and of deriving the document of its page. order: one of _ORDERS."""
 
     kind: str
     seconds: float
     derived_seconds: float
-    is_next: bool
+    order: str
 
 
 def measure(workers: Executor, seed: int) -> Report:
-    """Saves of each kind in every third page of the vaults that has something for it: medians of both times."""
+    """Saves of each kind in every twelfth page of the vaults that has something for it: medians of both times."""
     texts = [corpora.text_of(path) for vault in corpora.VAULTS for path in corpora.paths(vault)]
     texts = [text for text in texts if 0 < len(text) <= LARGEST][::PAGES_APART]
     saves = list(chain(*workers.map(saves_of, texts, [seed] * len(texts), chunksize=20)))
     report = Report()
-    for order in ("saved", "saved again"):
-        medians = dict(_medians_of([save for save in saves if save.is_next == (order == "saved again")]))
+    for order in _ORDERS:
+        medians = dict(_medians_of([save for save in saves if save.order == order]))
         report.figures += [_figure_of(f"{kind}, {order}", *times) for kind, times in medians.items()]
         ratio = statistics.median(seconds / derived_seconds for seconds, derived_seconds in medians.values())
         report.figures.append(Figure(f"{order}, times the derivation, median of the kinds", ratio, "×", Goal(2.0)))
@@ -68,19 +70,22 @@ def saves_of(text: str, seed: int) -> list[Save]:
 
 
 def _saves_of_kind(kind: str, text: str, chance: random.Random) -> Iterator[Save]:
-    """A save, and the next of the same kind; none where the page has nothing for it, or Markdown cannot hold it."""
-    before: list[_Edited] = []
-    for _ in range(2):
-        content, derived_seconds = _derive(text)
+    """Saves in each order; none where the page has nothing for the kind, or Markdown cannot hold it."""
+    content, derived_seconds = _derive(text)
+    if not _EDITS[kind](content, chance):
+        return
+    edited = _Edited(PageText(text), replace(_VIEWS, content=make_document(content)))
+    try:
+        for order, prepare in ((_UNKNOWN, _know_nothing), (_DERIVED, lambda: _know_derivation(text))):
+            yield Save(kind, _time_saves(prepare, edited), derived_seconds, order)
+        next_text = _save(edited)
+        content, derived_seconds = _derive(next_text)
         if not _EDITS[kind](content, chance):
             return
-        edited = _Edited(PageText(text), replace(_VIEWS, content=make_document(content)))
-        try:
-            seconds, text = min(_save_after(before, edited) for _ in range(BEST_OF))
-        except Damaged:
-            return
-        yield Save(kind, seconds, derived_seconds, is_next=bool(before))
-        before.append(edited)
+        next_edited = _Edited(PageText(next_text), replace(_VIEWS, content=make_document(content)))
+        yield Save(kind, _time_saves(lambda: _know_save(edited), next_edited), derived_seconds, _AGAIN)
+    except Damaged:
+        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +101,28 @@ def _derive(text: str) -> tuple[list[Node], float]:
     return content, seconds
 
 
-def _save_after(before: Sequence[_Edited], edited: _Edited) -> tuple[float, str]:
-    """Processor seconds of a save after those *before*, and its text."""
-    WRITTEN_READINGS.forget_all()
-    for earlier in before:
-        _save(earlier)
-    began = time.process_time()
-    text = _save(edited)
-    return time.process_time() - began, text
+def _know_nothing() -> None:
+    LATEST_READINGS.forget_all()
+
+
+def _know_derivation(text: str) -> None:
+    LATEST_READINGS.forget_all()
+    values_to_store_before_saves(text, None)
+
+
+def _know_save(edited: _Edited) -> None:
+    LATEST_READINGS.forget_all()
+    _save(edited)
+
+
+def _time_saves(prepare: Callable[[], None], edited: _Edited) -> float:
+    """Processor seconds of a save, each time after what *prepare* leaves known."""
+
+    def act() -> float:
+        prepare()
+        return _seconds(lambda: _save(edited))
+
+    return min(act() for _ in range(BEST_OF))
 
 
 def _save(edited: _Edited) -> str:
