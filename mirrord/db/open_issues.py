@@ -74,6 +74,17 @@ async def load_problems(connection: Connection, tenant: TenantId) -> list[Proble
     return [Problem(*row) for row in await cursor.fetchall()]
 
 
+async def load_pages_at(connection: Connection, tenant: TenantId, paths: Sequence[str]) -> dict[str, EntryId]:
+    """The pages whose files have *paths*, by path: a problem of a file does not name its page."""
+    cursor = await connection.execute(
+        "SELECT b.path, p.id FROM mirrord.mirror_base AS b JOIN mirrord.page AS p "
+        "ON p.tenant_id = b.tenant_id AND p.id = b.entry_id "
+        "WHERE b.path = ANY(%s) AND b.tenant_id = %s AND p.deleted_at IS NULL",
+        (list(paths), tenant),
+    )
+    return {path: EntryId(page) for path, page in await cursor.fetchall()}
+
+
 async def load_problem_paths(connection: Connection, tenant: TenantId, mirror: MirrorId, code: str) -> list[str]:
     """The paths of one mirror's problems with *code*."""
     cursor = await connection.execute(

@@ -19,7 +19,7 @@ from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.sync import deletions, known_losses
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_plain_save
-from mirrord.sync.decisions.guard import Alarm, check_all, check_emptied, weigh_deletions
+from mirrord.sync.decisions.guard import ADVICE, Alarm, check_all, check_emptied, weigh_deletions
 from mirrord.sync.decisions.move_history import (
     MAX_OWN_MOVES,
     NOTHING_SHOWN,
@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 
 CONTENT_SIDE = "content"  # of halts about documents of apps that are held (sync.held_contents)
 _APP_SIDES = frozenset({"row", "vanished"})
-ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 
 class Halts:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
 from mirrord.domain.trust import Trust
 from mirrord.operations.review_decisions import Acceptance
-from mirrord.sync.decisions.guard import describe_effects
+from mirrord.sync.decisions.guard import ADVICE, describe_effects
 from mirrord.web import conflict_writer
 from mirrord.web.request_context import (
     CHANNEL,
@@ -48,13 +48,13 @@ async def show_status(request: Request) -> Response:
         counts = await tenant_rows.load_counts(connection, TenantId(visit.tenant))
         rows = await live_rows.load_mirrors(connection)
         recent = await live_rows.load_recent_events(connection, with_requests=visit.role.is_operator)
-        problems = await open_issues.load_problems(connection, TenantId(visit.tenant))
+        problems = await _list_problems(connection, visit)
     return json_response(
         {
             "counts": asdict(counts),
             "mirrors": [_facts(visit, row) for row in rows],
             "events": [asdict(row) for row in recent],
-            "problems": [_problem_facts(visit, row) for row in problems[:_MAX_ROWS]],
+            "problems": problems,
             "to_disk": request.app.state.live.to_disk(visit.tenant),
         }
     )
@@ -124,9 +124,7 @@ async def list_waiting(request: Request) -> Response:
                 paths = await open_issues.load_paths(connection, tenant, halt.entries, _MAX_PATHS)
                 answer["halts"].append(_halt_facts(halt, paths))
         answer["conflicts"] = await conflict_writer.load_conflicts(connection, tenant)
-        answer["problems"] = [
-            _problem_facts(visit, row) for row in (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
-        ]
+        answer["problems"] = await _list_problems(connection, visit)
         answer["notices"] = [
             _notice_facts(row) for row in (await approval_rows.load_notices(connection, tenant))[:_MAX_ROWS]
         ]
@@ -153,7 +151,8 @@ def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
     return {
         "id": halt.id,
         "reason": halt.reason,
-        "sentence": halt.sentence,
+        "side": halt.side,
+        "sentence": halt.sentence.removesuffix(ADVICE),  # the console has buttons for it
         "count": len(halt.entries),
         "paths": paths,
         "decision": halt.decision,
@@ -161,6 +160,17 @@ def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
         "discard": discard,
         "at": halt.created_at.isoformat(),
     }
+
+
+async def _list_problems(connection: Connection, visit: Visit) -> list[dict[str, Any]]:
+    """The first problems of a tenant, with their pages."""
+    tenant = TenantId(visit.tenant)
+    problems = (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
+    unnamed_paths = [problem.path for problem in problems if problem.entry is None]
+    pages = await open_issues.load_pages_at(connection, tenant, unnamed_paths) if unnamed_paths else {}
+    return [
+        _problem_facts(visit, replace(problem, entry=problem.entry or pages.get(problem.path))) for problem in problems
+    ]
 
 
 def _problem_facts(visit: Visit, problem: Problem) -> dict[str, Any]:

@@ -215,3 +215,55 @@ async def test_the_row_of_a_page_is_shown_although_the_sidebar_is_drawn_again_me
     await expect(entry(reader, "Inside").get_by_role("link")).to_have_attribute(
         "aria-current", "page", timeout=PATIENCE
     )
+
+
+NESTED = "---\npods:\n  airtable:\n    it: recqKBnjcR5znneodAndLongerThanAnyColumn\ncreated: 1\nupdated: 2\n---\ntext\n"
+# Whether what is written of a property goes beyond it.
+SPILT = """() => [...document.querySelectorAll('.property')].filter(each => {
+  const { right } = each.getBoundingClientRect()
+  return [...each.querySelectorAll('code, input')].some(part => {
+    const words = document.createRange()
+    words.selectNodeContents(part)
+    return Math.max(part.getBoundingClientRect().right, words.getBoundingClientRect().right) > right + 1
+  })
+}).map(each => each.textContent)"""
+
+
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+async def test_a_value_of_several_levels_stays_in_its_column(console: Console, person: NewPerson, width: int) -> None:
+    save(console.mirrord.file("Nested values.md"), NESTED)
+    reader = await person(viewport={"width": width, "height": 800})
+    await reader.open("Nested values.md")
+    await ready(reader)
+    if width < 800:
+        await reader.page.get_by_text("3 properties").click()
+    await expect(reader.page.locator(".property code")).to_be_visible(timeout=PATIENCE)
+    assert await reader.page.evaluate(SPILT) == []
+
+
+async def test_the_header_marks_the_view_that_is_shown(console: Console, person: NewPerson) -> None:
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/tags")
+    await ready(reader)
+    marked = reader.page.locator('.bar nav a[aria-current="page"]')
+    await expect(marked).to_have_text(["Tags"])
+    await reader.page.locator(".bar").get_by_role("link", name="Trash").click()
+    await expect(marked).to_have_text(["Trash"], timeout=PATIENCE)
+    await reader.page.go_back()
+    await expect(marked).to_have_text(["Tags"], timeout=PATIENCE)
+    await reader.page.locator(".bar a.tenant").click()
+    await expect(reader.page.locator("[data-view=home]")).to_be_visible(timeout=PATIENCE)
+    await expect(marked).to_have_count(0)
+
+
+async def test_escape_ends_the_choice_of_a_place_also_with_letters_in_its_field(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Stays where it is.md"), "words\n")
+    writer = await person()
+    await writer.open("Stays where it is.md")
+    await ready(writer)
+    await writer.page.get_by_role("button", name="Move to…").click()
+    await writer.page.get_by_role("searchbox", name="Find a page or folder").fill("welcome")
+    await writer.press("Escape")
+    await expect(writer.page.get_by_role("dialog")).to_have_count(0, timeout=PATIENCE)

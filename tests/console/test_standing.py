@@ -38,6 +38,10 @@ async def test_pages_whose_files_are_gone_are_not_on_disk_nor_their_mirror_in_sy
             await decider.page.goto(f"{console.url}/t/console/attention")
             await ready(decider)
             if await (undo := decider.page.get_by_role("button", name="Undo:").first).count():
+                card = decider.page.get_by_role("listitem").filter(has=undo)
+                await expect(card).to_contain_text("pages and files disappeared from disk")
+                await expect(card).to_contain_text("will be written to disk again")
+                await expect(card).not_to_contain_text("mirrord")
                 await undo.click()
                 await decider.page.get_by_role("button", name="Yes").click()
                 await expect(decider.page.locator("#told")).to_contain_text("Decided", timeout=PATIENCE)

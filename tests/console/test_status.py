@@ -34,6 +34,10 @@ async def test_a_file_with_a_problem_is_listed_with_its_remedy_and_the_mirror_is
     card = reader.page.get_by_role("region", name="Files with problems").get_by_role("listitem")
     await expect(card.filter(has_text="Not read.md")).to_contain_text(REMEDIES["front-matter"], timeout=PATIENCE)
     await expect(reader.page.locator(".standing").first).to_contain_text("with problems", timeout=PATIENCE)
+    await card.filter(has_text="Not read.md").get_by_role("link", name="Open the page").click()
+    await expect(reader.page.get_by_role("alert")).to_contain_text("in the Markdown view", timeout=PATIENCE)
+    await look_at(reader, "status")
+    await expect(card.filter(has_text="Not read.md")).to_be_visible(timeout=PATIENCE)
     save(file, "---\ntitle: mended\n---\ntext\n")
 
     await expect(card.filter(has_text="Not read.md")).to_have_count(0, timeout=PATIENCE)

@@ -7,6 +7,7 @@ from mirrord.domain.approval import MIN_DELETIONS
 MAX_DELETED_SHARE = 0.10  # of a tenant's live entries
 QUIET_SECONDS = 2.0  # seconds without a further deletion before the gathered ones are weighed
 RECENT_SECONDS = 600.0  # seconds for which earlier deletions of the same side count, too
+ADVICE = " `mirrord halts` shows it with the two commands that settle it."  # behind the sentence of a halt
 MIN_FREE_BYTES = 1 << 30  # bytes of the tree's file system; or
 MIN_FREE_SHARE = 0.05  # this share of it, if that is less
 

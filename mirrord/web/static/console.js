@@ -31,7 +31,15 @@ fold?.addEventListener("click", () => {
 });
 const isNarrow = () => matchMedia("(max-width: 50rem)").matches;
 if (fold && isNarrow()) fold.click();
+const markView = () => {
+  for (const link of document.querySelectorAll(".bar nav a")) {
+    if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+};
+markView();
 window.addEventListener("view:shown", () => {
+  markView();
   document.getElementById("view-links")?.hidePopover();
   if (isNarrow() && !document.body.classList.contains("folded")) fold.click();
 });

@@ -218,7 +218,7 @@ export const ATTENTION = {
   review: "Review page by page",
   asked: (what, actor, when, until) => `${what}, asked by ${actor} ${when}; waits until ${until}`,
   details: "Details",
-  meant: (effect) => `${effect}. Is that meant?`,
+  meant: (effect) => `${effect[0].toUpperCase()}${effect.slice(1)}. Is that meant?`,
   yes: "Yes",
   decided: "Decided; it will be carried out within two seconds.",
   isDecided: (decision) => `Decided: ${decision}. It is being carried out.`,
@@ -256,6 +256,49 @@ export const ATTENTION = {
     "same-text": "gave both sides the same text",
     "sibling-deleted": "settled it: one page is left",
     "sibling-renamed": "settled it: both pages stay",
+  },
+};
+
+const things = (count) => (count === 1 ? "1 page or file" : `${count.toLocaleString()} pages and files`);
+const pagesOf = (count) => (count === 1 ? "1 page" : `${count.toLocaleString()} pages`);
+const ACCIDENT = "because so many at once are often an accident";
+
+/** What waits for a decision, by where it was seen, and what each decision does. Others are said by the server. */
+export const HALTS = {
+  file: {
+    title: (count) => `${things(count)} disappeared from disk. Nothing is deleted here until you decide, ${ACCIDENT}.`,
+    apply: (count) => `${things(count)} will be deleted here too; the history stays`,
+    discard: (count) => `${things(count)} will be written to disk again`,
+  },
+  row: {
+    title: (count) => `The deletion of ${things(count)} waits. The files stay until you decide, ${ACCIDENT}.`,
+    apply: (count) => `the files of ${things(count)} will go to the trash`,
+    discard: (count) => `${things(count)} will be restored`,
+  },
+  emptied: {
+    title: (count) => `${pagesOf(count)} lost all text on disk. The text stays here until you decide, ${ACCIDENT}.`,
+    apply: (count) => `${pagesOf(count)} will be empty; the history stays`,
+    discard: (count) => `${pagesOf(count)} will get the text back on disk`,
+  },
+  vanished: {
+    title: (count) => `${things(count)} vanished from the database without a deletion. The files stay until you decide, ${ACCIDENT}.`,
+    apply: (count) => `the files of ${things(count)} will go to the trash`,
+    discard: (count) => `${things(count)} will be made again from the files`,
+  },
+  app: {
+    title: (count) => `${pagesOf(count)} disappeared from the app. Nothing is deleted here until you decide, ${ACCIDENT}.`,
+    apply: (count) => `${pagesOf(count)} will be deleted here too; the history stays`,
+    discard: () => "nothing changes",
+  },
+  page: {
+    title: (count) => `The deletion of ${pagesOf(count)} of an app waits. The app keeps everything until you decide, ${ACCIDENT}.`,
+    apply: (count) => `${pagesOf(count)} will be deleted in the app`,
+    discard: () => "nothing changes",
+  },
+  content: {
+    title: (count) => `An app wrote ${pagesOf(count)} without any text, or without its special blocks. The files stay until you decide.`,
+    apply: (count) => `${pagesOf(count)} will be what the app wrote; the history stays`,
+    discard: (count) => `${pagesOf(count)} will get the text of the files again; what the app wrote stays in the history`,
   },
 };
 

@@ -16,6 +16,11 @@ export function askDestination(page, title, note) {
       clearTimeout(waiting);
       waiting = setTimeout(show, STILL_MS);
     });
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.preventDefault(); // a browser would empty the field first
+      close();
+    });
     void show();
     return { parts: [field, list, hint(note)], submit: () => list.querySelector("button")?.click() };
   });

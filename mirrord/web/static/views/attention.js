@@ -2,7 +2,7 @@
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
 import { problemCard } from "../elements/problems.js";
 import { change, getFor, href, tenant } from "../server/api.js";
-import { ATTENTION, EVENTS } from "../words.js";
+import { ATTENTION, EVENTS, HALTS } from "../words.js";
 
 let place = null;
 let get = null; // as long as the view is shown
@@ -76,17 +76,19 @@ function pathsOf(one) {
 }
 
 function halt(one) {
+  const words = HALTS[one.side];
+  const [apply, discard] = words ? [words.apply(one.count), words.discard(one.count)] : [one.apply, one.discard];
   const decision = (what) => async () => {
-    if (await confirmed(ATTENTION.meant(what === "apply" ? one.apply : one.discard), ATTENTION.yes, what === "apply" ? "danger" : "main")) {
+    if (await confirmed(ATTENTION.meant(what === "apply" ? apply : discard), ATTENTION.yes, what === "apply" ? "danger" : "main")) {
       await doing(ATTENTION.decided, () => change("POST", `halts/${one.id}`, { decision: what }));
     }
   };
   return card(
-    one.sentence,
+    words?.title(one.count) ?? one.sentence,
     pathsOf(one),
     one.decision
       ? make("p", {}, ATTENTION.isDecided(ATTENTION.decisions[one.decision] ?? one.decision))
-      : tools(button(ATTENTION.intended(one.apply), decision("apply")), button(ATTENTION.undo(one.discard), decision("discard"), { class: "main" })),
+      : tools(button(ATTENTION.intended(apply), decision("apply")), button(ATTENTION.undo(discard), decision("discard"), { class: "main" })),
   );
 }
 
