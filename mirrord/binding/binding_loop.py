@@ -198,6 +198,15 @@ class BindingLoop:
                 if self._noted.noted.is_set() and self._noted.rest_seconds > 0:
                     await pause(self._stop, self._noted.rest_seconds, self._noted.from_apps)
 
+    def writer_of(self, tenant: TenantId) -> KnownBinding | None:
+        """The only running binding of *tenant* that writes rows of its app; None: none or several, or it waits."""
+        reading = self._reading
+        writers = [due for due in self._running if due.tenant == tenant and due.id not in reading]
+        course = self._courses.get(writers[0].id) if len(writers) == 1 else None
+        if course is None or course.comparison is not None or time.monotonic() < course.waits_until:
+            return None
+        return course.earlier
+
     def _pause_seconds(self) -> float:
         if not self._running:
             return IDLE_SECONDS

@@ -208,7 +208,7 @@ async def _add_known_rows(
 ) -> None:
     """Add the rows that the pass began with, their pages, and those above them that are not bound yet."""
     state.rows |= rows_of(loaded.records)
-    state.bound |= _bound_entries_of(loaded.agreed)
+    state.bound |= bound_entries_of(loaded.agreed)
     state.pages |= loaded.pages
     state.ancestors = loaded.ancestors
     state.untroubled |= {state.bound[external_id].entry for external_id in state.ids & state.bound.keys()}
@@ -218,7 +218,7 @@ async def _add_known_rows(
     state.untroubled -= loaded.troubled
     above = {row.parent for row in state.rows.values() if row.parent is not None} - state.rows.keys()
     if missing := above - state.bound.keys():
-        state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, missing))
+        state.bound |= bound_entries_of(await binding_rows.load_entries(connection, binding, missing))
         await _add_rows(connection, binding, source, state, missing - state.bound.keys() - state.ids)
     await _bind_again(connection, binding, source, state)
 
@@ -226,7 +226,7 @@ async def _add_known_rows(
 async def _bind_again(connection: Connection, binding: BindingRow, source: AppSource, state: PassState) -> None:
     """Bind the rows that are new to the pages that they had before the binding was dropped."""
     if new := state.rows.keys() - state.bound.keys():
-        bound = _bound_entries_of(await former_entries.bind_again(connection, binding, row_key_of(source.mapping), new))
+        bound = bound_entries_of(await former_entries.bind_again(connection, binding, row_key_of(source.mapping), new))
         state.bound |= bound
         if bound:
             state.pages |= await bound_pages.load_pages(
@@ -234,7 +234,8 @@ async def _bind_again(connection: Connection, binding: BindingRow, source: AppSo
             )
 
 
-def _bound_entries_of(agreed: ByKey[str, EntryRow]) -> dict[str, BoundEntry]:
+def bound_entries_of(agreed: ByKey[str, EntryRow]) -> dict[str, BoundEntry]:
+    """What rows and their pages agreed on, as decisions are made by it."""
     return {
         external_id: BoundEntry(external_id, each.entry, each.version, Digest(each.digest), each.app_version)
         for external_id, each in agreed.items()
@@ -251,7 +252,7 @@ async def _add_rows(
         rows = await source.load_rows(connection, pending)
         state.rows |= rows
         above = {row.parent for row in rows.values() if row.parent is not None} - state.rows.keys()
-        state.bound |= _bound_entries_of(await binding_rows.load_entries(connection, binding, pending | above))
+        state.bound |= bound_entries_of(await binding_rows.load_entries(connection, binding, pending | above))
         pending = above - state.bound.keys() - state.ids
         state.ids |= pending
     await _bind_again(connection, binding, source, state)

@@ -13,6 +13,7 @@ from typing import Any
 
 from mirrord import app
 from mirrord.binding.binding_loop import BindingLoop, NotedTenants
+from mirrord.binding.joint_saves import JointSaves
 from mirrord.daemon.lease_renewal import BEAT_SECONDS_PER_MIRROR, MirrorRows
 from mirrord.daemon.mirror_reports import MirrorReports
 from mirrord.daemon.mirror_rounds import MirrorRounds
@@ -197,8 +198,14 @@ class Daemon(MirrorReports):
             rounds.rest(self.stop),
             self._keep_heartbeat(),
             self._mirror_rows.publish_states(database, self.stop),
-            BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted).run(),
+            self._make_bindings(database).run(),
         ]
+
+    def _make_bindings(self, database: Database) -> BindingLoop:
+        bindings = BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted)
+        for mirror in self.mirrors.values():
+            mirror.opened.sides.companion = JointSaves(bindings.writer_of)
+        return bindings
 
     def _wakes_of(self, mirrors: Mapping[TenantId, RunningMirror]) -> Wakes:
         """What notifications of *mirrors* wake beside engines."""

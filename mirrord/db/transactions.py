@@ -104,15 +104,28 @@ async def joined_statements(connection: psycopg.AsyncConnection[Any]) -> AsyncIt
     """
     Send the statements of the block together, in one round trip; their answers are there after it.
 
-    Nothing may be fetched in the block, and no other pipeline may begin in it.
+    Nothing may be fetched in the block, and no other pipeline may begin in it. In a pipelined_transaction() it takes
+    along what was not sent yet.
     """
     try:
         async with connection.pipeline() as pipeline:
-            pipeline.command_queue = outbox = CommandQueue()
+            before = pipeline.command_queue
+            pipeline.command_queue = outbox = before if isinstance(before, CommandQueue) else CommandQueue()
             with outbox.hold():
                 yield
     except psycopg.errors.PipelineAborted as error:
         raise _first_error_of(error) from None
+
+
+@contextmanager
+def unsent_statements(connection: psycopg.AsyncConnection[Any]) -> Iterator[None]:
+    """In a pipelined_transaction(): the statements of the block are sent with the next one after it."""
+    pipeline = connection._pipeline
+    assert pipeline is not None
+    queue = pipeline.command_queue
+    assert isinstance(queue, CommandQueue)
+    with queue.hold():
+        yield
 
 
 def _first_error_of(error: psycopg.errors.PipelineAborted) -> psycopg.Error:

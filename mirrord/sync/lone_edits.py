@@ -15,8 +15,9 @@ import psycopg
 from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_tables import keep_statistics
+from mirrord.db.database import Connection
 from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, Kind, digest_of
-from mirrord.errors import Busy, Damaged, Locked, Refused, UserError
+from mirrord.errors import Busy, Damaged, Locked, Refused, TooSlow, UserError
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.state_file import CachedStat
 from mirrord.mirror.tree.contained_files import read
@@ -30,6 +31,7 @@ from mirrord.sync.observation.identity_evidence import FoundFile
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, TreeView, observe_save
+from mirrord.sync.observation.save_companion import JointSave, NoJointSave, PageSave
 from mirrord.sync.pass_results import conclude
 from mirrord.sync.writing.apply import PassOutcome
 from mirrord.sync.writing.entry_bodies import MAX_LOOP_BYTES
@@ -118,6 +120,7 @@ def _read_known_page(sides: Sides, path: str) -> KnownPage | None:
 async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
     """Identify, decide and write in one transaction; False: it is no plain save, or not now, and nothing is written."""
     sides, page, record, applied = parts.sides, known_page.page, known_page.record, PassOutcome()
+    joint: JointSave | None = None
     if page is None or record is None or _may_be_stale(sides, record):
         return False
     parts.known_entries = None
@@ -128,19 +131,38 @@ async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
         ):
             observation = await observe_save(connection, sides, known_page.view)
             decision = await _decide_save(parts, observation, applied) if observation is not None else None
-            if decision is not None and await write_save(connection, sides, decision, page, changes):
-                applied.carried_out.append(decision)
-    except (Locked, psycopg.Error, UserError) as error:
-        if not (isinstance(error, Locked) or concerns_rows(error)):
+            if decision is not None:
+                joint = await _begin_joint_save(connection, sides, decision)
+                version = await write_save(connection, sides, decision, page, changes)
+                if version is not None:
+                    applied.carried_out.append(decision)
+                    if joint is not None:
+                        await joint.carry(PageSave(decision.state.entry, version, page.text))
+    except NoJointSave:
+        return False
+    except (Locked, TooSlow, psycopg.Error, UserError) as error:
+        if joint is None and not (isinstance(error, Locked) or _concerns_row(error)):
             raise
         return False
     if observation is None or not applied.carried_out:
         return False
+    if joint is not None:
+        joint.conclude()
     (path,) = known_page.view.look.found_files
     sides.looker.index.record(path, record)
     await conclude(parts, observation, applied)
     await keep_statistics(sides.database, sides.tenant, 1)
     return True
+
+
+async def _begin_joint_save(connection: Connection, sides: Sides, decision: Decision) -> JointSave | None:
+    if sides.companion is None:
+        return None
+    return await sides.companion.begin(connection, sides.tenant, decision.state.entry)
+
+
+def _concerns_row(error: Exception) -> bool:
+    return isinstance(error, (psycopg.Error, UserError)) and concerns_rows(error)
 
 
 def _may_be_stale(sides: Sides, record: CachedStat) -> bool:

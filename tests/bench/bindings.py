@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS
 from tests.bench import bound_writes
 from tests.bench.figures import Figure, Goal, median, tail
 from tests.bench.ground import PATIENCE, Ground
@@ -135,6 +136,7 @@ def _edits_to_app_rows(ground: Ground, app: Connection, edits: int) -> list[Figu
         "SELECT entry_id, path FROM mirrord.mirror_base WHERE path LIKE 'Memo %' ORDER BY path"
     ).fetchall()
     ids, ours, theirs = ground.ids(), [], []
+    time.sleep(BUFFER_SECONDS)  # as the other pages, these are not new: a save just after mirrord's is no plain one
     for number, ((memo, memo_path), path) in enumerate(zip(memos, ground.nearest(4096, edits), strict=True)):
         ours.append(_until_in_app(ground, app, memo, mirrord.file(memo_path), number))
         theirs.append(edit_to_row(mirrord.app, mirrord.file(path), ids[path], number))

@@ -7,6 +7,7 @@ from typing import Any
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.bound_pages import acting_as
 from mirrord.db.database import Connection
+from mirrord.db.transactions import unsent_statements
 
 Values = Mapping[str, Any]
 
@@ -33,6 +34,12 @@ async def run_together(connection: Connection, role: str, acts: Sequence[tuple[s
     return [
         Answer(cursor.rowcount, await cursor.fetchall() if cursor.description is not None else ()) for cursor in cursors
     ]
+
+
+async def limit_statements(connection: Connection, milliseconds: int) -> None:
+    """In a pipelined_transaction(): let each statement take so long at most from the next one on, COMMIT included."""
+    with unsent_statements(connection):
+        await connection.execute(f"SET LOCAL statement_timeout TO {milliseconds}".encode())
 
 
 async def write_rows(connection: Connection, role: str, statement: str, values: Values) -> int:

@@ -19,6 +19,18 @@ _SETTINGS = """
 SELECT set_config('mirrord.tenant', %(tenant)s, true), set_config('mirrord.actor', %(actor)s, true),
        (SELECT setval(latch, 1) FROM (SELECT to_regclass(%(latch)s) AS latch) AS sequences
          WHERE pg_sequence_last_value(latch) = 0)"""
+# Types of columns by table, as in the fingerprint of a binding.
+TYPES_NOW = """\
+    SELECT coalesce(jsonb_object_agg(of_table, of_columns), '{}') AS now_there
+      FROM (SELECT n.nspname || '.' || c.relname AS of_table,
+                   jsonb_object_agg(a.attname, format_type(a.atttypid, a.atttypmod)) AS of_columns
+              FROM unnest(%(schemas)s::text[], %(tables)s::text[], %(columns)s::text[])
+                   AS used (schema_name, table_name, column_name)
+              JOIN pg_namespace AS n ON n.nspname = used.schema_name
+              JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = used.table_name
+              JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = used.column_name
+                                    AND a.attnum > 0 AND NOT a.attisdropped
+             GROUP BY 1) AS tables"""
 # Rows of the app are read in the same round trip, but only if the mapping and the types of its columns are as they
 # were: reading others could run functions of the app.
 _BEGINNING = f"""
@@ -47,16 +59,7 @@ WITH held AS MATERIALIZED (
      WHERE o.tenant_id = %(tenant)s AND o.mirror_id = %(binding)s AND o.code = %(code)s
      ORDER BY random() LIMIT %(retried)s
 ), types AS MATERIALIZED (
-    SELECT coalesce(jsonb_object_agg(of_table, of_columns), '{{}}') AS now_there
-      FROM (SELECT n.nspname || '.' || c.relname AS of_table,
-                   jsonb_object_agg(a.attname, format_type(a.atttypid, a.atttypmod)) AS of_columns
-              FROM unnest(%(schemas)s::text[], %(tables)s::text[], %(columns)s::text[])
-                   AS used (schema_name, table_name, column_name)
-              JOIN pg_namespace AS n ON n.nspname = used.schema_name
-              JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = used.table_name
-              JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = used.column_name
-                                    AND a.attnum > 0 AND NOT a.attisdropped
-             GROUP BY 1) AS tables
+{TYPES_NOW}
 ), sought AS MATERIALIZED (
     SELECT ARRAY(SELECT external_id FROM taken UNION SELECT external_id FROM changed
                  UNION SELECT external_id FROM troubled

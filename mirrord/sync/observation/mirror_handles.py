@@ -20,6 +20,7 @@ from mirrord.sync.observation.former_paths import FormerPaths
 from mirrord.sync.observation.identity_evidence import KnownCopies
 from mirrord.sync.observation.occupied_paths import OccupiedPaths
 from mirrord.sync.observation.own_changes import OwnChanges
+from mirrord.sync.observation.save_companion import SaveCompanion
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
@@ -39,7 +40,8 @@ class Sides:
     links: which renames and moves links follow. dialect: of the tenant's pages. content_loss: what becomes of tables
     that Markdown lacks. is_content_halted: many documents of apps are held. writer: makes the statements of this
     mirror. is_first: when the mirror was opened, its tenant had no past, neither mirrors nor changes, so that nothing
-    of an earlier daemon has to be looked for.
+    of an earlier daemon has to be looked for. companion: what is written
+    with a save of a page, such as the row of an app.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Sides:
     days: DayFormats = USUAL_DAYS
     content_loss: ContentLoss = ContentLoss.DEGRADE
     is_content_halted: bool = False
+    companion: SaveCompanion | None = None
     writer: StatementBuilder = field(init=False)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 

@@ -251,9 +251,9 @@ async def write_save(
     decision: Decision,
     page: PageText,
     changes: TransactionChanges,
-) -> bool:
+) -> int | None:
     """
-    Write the page of a plain save in the open transaction; returns whether it still had the expected version.
+    Write the page of a plain save in the open transaction; returns its version. None: it had not the expected one.
 
     page: the text of its file.
     """
@@ -264,7 +264,7 @@ async def write_save(
     statement = update_statement(sides, write, new_base(decision.state, file))
     (version,) = await run_statements(connection, [statement])
     changes.expected_entries = 1 if version is not None else None
-    return version is not None
+    return version
 
 
 def _makes_equal(decision: Decision) -> bool:

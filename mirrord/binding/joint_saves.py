@@ -1,0 +1,131 @@
+"""A file of a bound page is saved: the row of the app is written in the transaction that writes the page."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import psycopg
+
+from mirrord.binding.intake import NeedsCare
+from mirrord.binding.known_binding import KnownBinding
+from mirrord.binding.pass_state import PassState, bound_entries_of, rows_of
+from mirrord.binding.row_order import order_rows
+from mirrord.binding.two_way_intake import TwoWayIntake
+from mirrord.db.bindings import app_writes, binding_rows
+from mirrord.db.bindings.bound_pages import PageVersion
+from mirrord.db.bindings.page_state import PageState
+from mirrord.db.bindings.save_queries import KnownRow, SaveQueries, ask_for_row
+from mirrord.db.database import Connection
+from mirrord.domain.entry import FILE_ACTOR, EntryId, TenantId
+from mirrord.errors import Damaged, Halted, Stale, UserError
+from mirrord.sync.observation.save_companion import JointSave, NoJointSave, PageSave
+
+REST_SECONDS = 5.0  # seconds without joint saves of a tenant after one that failed
+STATEMENT_MS = 200  # milliseconds that a statement, and what an app does at the end, may take: the page waits for it
+
+
+@dataclass(slots=True)
+class JointSaves:
+    """
+    Writes rows of apps with their pages.
+
+    binding_of: the only binding of a tenant that writes rows, as its last pass knew it; None: there is no such binding,
+    or it waits.
+    """
+
+    binding_of: Callable[[TenantId], KnownBinding | None]
+    _resting: dict[TenantId, float] = field(default_factory=dict)
+
+    async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:
+        """Ask about the app's row of a page that is about to be saved; None: there can be none."""
+        earlier = self.binding_of(tenant) if time.monotonic() >= self._resting.get(tenant, 0.0) else None
+        if earlier is None or connection.is_cluster or earlier.source.mapping.links is not None:
+            return None
+        queries = await ask_for_row(connection, earlier.questions(is_early=True), entry)
+        return _RowSave(self, connection, earlier, queries) if queries is not None else None
+
+    def rest(self, tenant: TenantId) -> None:
+        """Make no joint save for a moment, unless resume() is called."""
+        self._resting[tenant] = time.monotonic() + REST_SECONDS
+
+    def resume(self, tenant: TenantId) -> None:
+        """Make joint saves again: the last one is committed."""
+        self._resting.pop(tenant, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowSave:
+    """The row of one page. earlier: its binding, as the last pass knew it."""
+
+    saves: JointSaves
+    connection: Connection
+    earlier: KnownBinding
+    queries: SaveQueries
+
+    async def carry(self, save: PageSave) -> None:
+        """
+        Write the row, if nothing but its page changed since both agreed; else the next pass looks at both.
+
+        Raises NoJointSave if that fails: the transaction is to be taken back, and the page saved without its row.
+        """
+        row = await self.queries.load()
+        state = _state_of(row, self.earlier, save) if row is not None else None
+        if row is None or state is None:
+            return
+        self.saves.rest(row.binding.tenant)
+        try:
+            await app_writes.limit_statements(self.connection, STATEMENT_MS)
+            await self._carry_row(row, state)
+        except (NeedsCare, UserError, Stale, Halted, Damaged) as error:
+            raise NoJointSave from error
+        except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen, as in a pass
+            raise NoJointSave from error
+        except psycopg.Error as error:
+            if error.sqlstate is None:  # the connection broke
+                raise
+            raise NoJointSave from error
+
+    def conclude(self) -> None:
+        """The transaction is committed."""
+        self.saves.resume(self.earlier.row.tenant)
+
+    async def _carry_row(self, row: KnownRow, state: PassState) -> None:
+        intake = TwoWayIntake(self.connection, row.binding, self.earlier.source, state)
+        intake.has_new_pages = False
+        await intake.carry_over()
+        if intake.written or intake.deleted or intake.problems or intake.later or not intake.unstored:
+            raise NoJointSave  # more than the row changes: a pass has the binding as its author
+        await binding_rows.store_entries(self.connection, row.binding, intake.unstored)
+
+
+def _state_of(answer: KnownRow, earlier: KnownBinding, save: PageSave) -> PassState | None:
+    """What a pass would know of the row; None: something else than a plain save of its page is to be looked at."""
+    facts, rows = answer.rows, rows_of(answer.rows.records)
+    page = facts.pages.get(save.entry)
+    agreed = [each for each in facts.agreed.values() if each.entry == save.entry]
+    if len(rows) != 1 or len(agreed) != 1 or page is None or answer.dialect != earlier.source.mapping.dialect:
+        return None
+    (external_id, row), (entry_row,) = *rows.items(), agreed
+    is_agreed = (entry_row.version, entry_row.app_version) == (page.version, row.version)
+    is_in_place = row.parent is None or row.parent in facts.agreed
+    if not is_agreed or not is_in_place or facts.troubled or not _is_plain(page):
+        return None
+    bound = bound_entries_of(facts.agreed)
+    order = order_rows({external_id: row.parent}, bound.keys())
+    return PassState(
+        {external_id},
+        rows,
+        bound,
+        {save.entry: _saved_page(page, save)},
+        {save.entry},
+        {save.entry: PageVersion(page.text, page.name, page.parent)},
+        order,
+    )
+
+
+def _is_plain(page: PageState) -> bool:
+    return page.text is not None and page.name is not None and not (page.is_deleted or page.is_ahead)
+
+
+def _saved_page(page: PageState, save: PageSave) -> PageState:
+    return replace(page, version=save.version, text=save.text, author=FILE_ACTOR.kind, author_name=FILE_ACTOR.name)
