@@ -21,7 +21,8 @@ export CHECK_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 # Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
-THOROUGH := tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
+# Those of a cluster first: they wait for each other, and one worker then plays them while others do the rest.
+THOROUGH := tests/cluster tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs
 
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client
@@ -52,8 +53,9 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 	@cd $(CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+# Six at once on two cores: a third of the time passes in waits for disks, quiet periods and retries.
 test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minutes
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
+	@$(BIN)/python -m pytest -n 6 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
 
 test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, every place
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
