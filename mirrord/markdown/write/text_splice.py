@@ -90,7 +90,7 @@ def _changed_texts(
         return None
     sameness = list(map(eq, without_ids(mine), without_ids(theirs)))
     changed = [pair for pair, same in zip(zip(mine, theirs, strict=True), sameness, strict=True) if not same]
-    if any(_is_reshaped(*pair) for pair in changed) or _has_moved(changed):
+    if any(_is_reshaped(*pair) for pair in changed) or _has_moved(changed, normal_form_of):
         return None
     changes: list[_ChangedText] = []
     for before, after, same in zip(mine, theirs, sameness, strict=True):
@@ -117,15 +117,15 @@ def _is_reshaped(old: Node, new: Node) -> bool:
     return old["type"] in BLOCKS - _LEAVES and len(old.get("content") or ()) != len(new.get("content") or ())
 
 
-def _has_moved(changed: Sequence[tuple[Node, Node]]) -> bool:
+def _has_moved(changed: Sequence[tuple[Node, Node]], normal_form_of: Callable[[Node], Node]) -> bool:
     """Whether one of the new blocks was another one of the old before: it takes its lines along."""
     if len(changed) < 2:
         return False
     old_meanings = {fingerprint(node) for node in without_ids([before for before, _ in changed])}
     if any(fingerprint(node) in old_meanings for node in without_ids([after for _, after in changed])):
         return True  # as most moves show without normal forms
-    meanings = {fingerprint(normalize(before)) for before, _ in changed}
-    return any(fingerprint(normalize(after)) in meanings for _, after in changed)
+    meanings = {fingerprint(normal_form_of(before)) for before, _ in changed}
+    return any(fingerprint(normal_form_of(after)) in meanings for _, after in changed)
 
 
 def _attrs_but(node: Node, key: str | None) -> dict[str, Any]:
