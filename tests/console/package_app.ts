@@ -27,5 +27,27 @@ answer = (version) => ({ version: version + 1 })
 await page.saveNow()
 
 page.destroy()
-console.log(JSON.stringify({ untouched, saved }))
+
+// As a driver gives versions that has no numbers so large, and a page that has no document yet.
+const asRead: string[] = []
+const words = (text: string): Content => ({ type: 'doc', content: [{ type: 'paragraph', attrs: { id: 'p' }, content: [{ type: 'text', text }] }] })
+const underived = openPage({
+  page: { id: 'b', version: '9', content: null },
+  save: (written, version) => {
+    asRead.push(`${version} ${JSON.stringify(written).includes('words')}`)
+    return Promise.resolve({ version: String(version + 1) })
+  },
+})
+const isEditableBefore = underived.editor.isEditable
+underived.editor.view.dispatch(underived.editor.state.tr.insertText('z', 1))
+await underived.saveNow()
+underived.update({ id: 'b', version: '9', content: words('words') })
+underived.update({ id: 'b', version: '10', content: words('more words') })
+const text = underived.editor.getText()
+underived.editor.view.dispatch(underived.editor.state.tr.insertText('z', 1))
+await underived.saveNow()
+const isEditableAfter = underived.editor.isEditable
+underived.destroy()
+
+console.log(JSON.stringify({ untouched, saved, underived: { isEditableBefore, isEditableAfter, asRead, text } }))
 process.exit()

@@ -120,3 +120,14 @@ def test_what_changed_elsewhere_is_merged_and_saved_over_its_version(outcome: An
     assert versions == [7, 8, 9]
     assert "yxAbout" in last
     assert "from elsewhere" in last
+
+
+def test_a_page_without_a_document_cannot_be_edited_or_saved_until_it_has_one(outcome: Any) -> None:
+    underived = outcome["underived"]
+
+    assert (underived["isEditableBefore"], underived["isEditableAfter"]) == (False, True)
+    assert underived["asRead"] == ["10 true"]
+
+
+def test_versions_may_be_texts_as_drivers_give_large_numbers(outcome: Any) -> None:
+    assert "more words" in outcome["underived"]["text"]

@@ -14,6 +14,7 @@ const STATIC = join(HERE, '../static')
 const BUILT = join(STATIC, 'built')
 const LATER = ['languages', 'formulas'] // what src/later/later.ts loads
 const FRAME = 'diagrams.html' // what src/diagrams/drawing.ts loads into a frame
+const PACKED = 'dist/mirrord-tiptap-*.tgz' // where `make package` packs it
 const LIMIT = 350_000 // bytes of all together, gzipped
 
 const shared = { bundle: true, format: 'esm', loader: { '.css': 'text' }, logLevel: 'warning', absWorkingDir: HERE }
@@ -117,6 +118,8 @@ async function pack(directory) {
   const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src']
   const types = [...options, '--outDir', join(directory, 'types')]
   const tsc = join(HERE, 'node_modules/.bin/tsc')
+  const tested = needed.map((name) => `${name}@${dependencies[name]}`)
+  console.log(`Install it with the versions of TipTap that it is tested with:\nnpm install ${PACKED} ${tested.join(' ')}`)
   return spawnSync(tsc, ['-p', 'tsconfig.package.json', ...types], { cwd: HERE, stdio: 'inherit' }).status ?? 1
 }
 

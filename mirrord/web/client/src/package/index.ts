@@ -6,16 +6,22 @@ import { Ids, identified } from '../document/ids'
 import { extensions as schema, hold, release } from '../document/schema.js'
 import { apply } from '../merging/apply'
 import { type Piece, merge } from '../merging/merge'
-import type { Page, Saved, State } from '../options'
+import type { Page, State, Saved as SavedPage } from '../options'
 import { ELSEWHERE } from '../saving/elsewhere'
 import { type Desk, Saving } from '../saving/saving'
 
 export type { Block, Content } from '../document/document'
-export type { Saved, State } from '../options'
+export type { State } from '../options'
 export { hold, release }
 
-/** A page as it was read. content: null until mirrord has derived it. */
-export type ReadPage = Pick<Page, 'id' | 'version' | 'content'>
+/** A version of a page: many drivers give a `bigint` as text. */
+export type Version = number | string
+
+/** A page as it was read. content: null until mirrord has derived it; until then the page cannot be edited. */
+export type ReadPage = Pick<Page, 'id' | 'content'> & { version: Version }
+
+/** The new version; the current page, if it changed; or the reason why mirrord does not take the document. */
+export type Saved = { version: Version } | { page: ReadPage } | { sentence: string }
 
 /** Every node and mark of mirrord's pages, and ids for new blocks and items. */
 export const extensions: AnyExtension[] = [...(schema as AnyExtension[]), Ids]
@@ -48,6 +54,7 @@ export function openPage(options: Options): OpenPage {
   const content = options.page.content ?? { type: 'doc', content: [] }
   const editor = new Editor({
     element: options.element ?? null,
+    editable: options.page.content !== null, // else what is typed would be written over a page that nobody saw
     extensions: all,
     content: hold(content, getSchema(all)),
     enableContentCheck: true,
@@ -57,14 +64,20 @@ export function openPage(options: Options): OpenPage {
   })
   const began = spoken(blocksOf(opened(content, editor.schema)))
   dispatch(editor, identified(editor.state.tr))
-  const saving = new Saving(deskOf(editor, options), () => began, options.page.version, false)
+  const saving = new Saving(deskOf(editor, options), () => began, Number(options.page.version), false)
+  let isDerived = options.page.content !== null
   editor.on('transaction', ({ transaction, appendedTransactions }) => {
     const isTyped = [transaction, ...appendedTransactions].some((each) => each.docChanged)
-    if (isTyped && !transaction.getMeta(ELSEWHERE)) saving.changed()
+    if (isDerived && isTyped && !transaction.getMeta(ELSEWHERE)) saving.changed()
   })
   return {
     editor,
-    update: (page) => saving.arrived({ markdown: '', ...page }),
+    update(page) {
+      saving.arrived(pageOf(page))
+      if (isDerived || !page.content) return
+      isDerived = true
+      editor.setEditable(true)
+    },
     unsaved: () => saving.unsaved(),
     saveNow: () => saving.now(),
     destroy() {
@@ -81,10 +94,17 @@ function deskOf(editor: Editor, options: Options): Desk {
     merge: (base, page) => merged(editor, base, page),
     unsettled: () => ({ mine: blocksOf(editor.state.doc), clashes: {} }),
     clash: () => null,
-    save: options.save,
+    save: async (content, version) => savedOf(await options.save(content, version)),
     onState: options.onState ?? (() => undefined),
     keep: () => undefined,
   }
+}
+
+const pageOf = (page: ReadPage): Page => ({ markdown: '', ...page, version: Number(page.version) })
+
+function savedOf(saved: Saved): SavedPage {
+  if ('page' in saved) return { page: pageOf(saved.page) }
+  return 'version' in saved ? { version: Number(saved.version) } : saved
 }
 
 function merged(editor: Editor, base: Block[], page: Page): void {
