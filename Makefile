@@ -21,8 +21,7 @@ export CHECK_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 # Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
-# Those of a cluster first: they wait for each other, and one worker then plays them while others do the rest.
-THOROUGH := tests/cluster tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs
+THOROUGH := tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
 
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client

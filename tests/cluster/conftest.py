@@ -20,10 +20,15 @@ _numbers = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without Citus there is no cluster to test."""
+    """
+    Put the tests of a cluster first: they wait for each other, so one worker plays them while others do the rest.
+
+    Without Citus there is no cluster to test.
+    """
+    directory = Path(__file__).parent
+    items.sort(key=lambda item: directory not in item.path.parents)
     if is_citus_built():
         return
-    directory = Path(__file__).parent
     reason = f"Citus is not built in {citus_directory()}; `.ci/run` builds it"
     for item in items:
         if directory in item.path.parents:
