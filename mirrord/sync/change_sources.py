@@ -6,9 +6,11 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 
-from mirrord.db.content import entry_comparison, entry_states
+from mirrord.db.content import derived_rows, entry_comparison, entry_states
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_writes import run_statements
+from mirrord.db.database import Connection
+from mirrord.db.transactions import TransactionChanges
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -74,24 +76,61 @@ class Feed:
                     connection, sides.tenant, sides.mirror, self.cursor, PAGE_ENTRIES, watched
                 )
                 changes.expected_entries = 0
-                if renders and not (pages or has_more) and is_lone_write(page, watched):
-                    rendered = await render_loaded(connection, sides, page.rows)
-                    page = replace(page, rows={**page.rows, **rendered.rows}, texts=rendered.texts)
-                    changes.expected_entries = len(rendered.rows)  # the next pass goes on with them
+                if renders and not (pages or has_more):
+                    page = await _complete_lone_page(connection, sides, page, watched, changes)
             self.cursor = cursor
             self.advanced.set()
             pages.append(page)
         return pages
 
 
-def is_lone_write(page: LoadedEntries, hindered: Collection[EntryId]) -> bool:
-    """Whether an app wrote one known page that stayed in its place, so that nothing comes before its rendering."""
+async def _complete_lone_page(
+    connection: Connection,
+    sides: Sides,
+    page: LoadedEntries,
+    watched: Collection[EntryId],
+    changes: TransactionChanges,
+) -> LoadedEntries:
+    """Render a lone page that an app wrote; load the text of one that is rendered, as by a binding."""
+    if is_lone_write(page, watched):
+        rendered = await render_loaded(connection, sides, page.rows)
+        changes.expected_entries = len(rendered.rows)  # the next pass goes on with them
+        return replace(page, rows={**page.rows, **rendered.rows}, texts=rendered.texts)
+    if is_lone_text(page, watched):
+        texts = await derived_rows.load_texts(connection, sides.tenant, list(page.rows))
+        return replace(
+            page,
+            texts={
+                entry: text.encode()
+                for entry, (version, text) in texts.items()
+                if text is not None and version == page.rows[entry].version
+            },
+        )
+    return page
+
+
+def is_lone_text(page: LoadedEntries, hindered: Collection[EntryId]) -> bool:
+    """Whether one known page that stayed in its place has another text, which is all that its file needs."""
+    if not _is_lone_page(page, hindered):
+        return False
+    (base,), (row,) = page.bases, page.rows.values()
+    return not row.ahead and row.digest not in (None, base.digest)
+
+
+def _is_lone_page(page: LoadedEntries, hindered: Collection[EntryId]) -> bool:
     if len(page.rows) != 1 or len(page.bases) != 1:
         return False
     (base,), (row,) = page.bases, page.rows.values()
     is_known_page = base.kind is row.kind is Kind.PAGE and base.place == row.place and base.path is not None
-    is_written = row.placed and not row.deleted and (bool(row.ahead) or row.digest is None)
-    return is_known_page and is_written and row.entry not in hindered
+    return is_known_page and row.placed and not row.deleted and row.entry not in hindered
+
+
+def is_lone_write(page: LoadedEntries, hindered: Collection[EntryId]) -> bool:
+    """Whether an app wrote one known page that stayed in its place, so that nothing comes before its rendering."""
+    if not _is_lone_page(page, hindered):
+        return False
+    (row,) = page.rows.values()
+    return bool(row.ahead) or row.digest is None
 
 
 log = logging.getLogger(__name__)

@@ -68,6 +68,7 @@ def test_a_lone_change_of_an_app_takes_few_transactions_and_statements(embedded:
 
     sent = fewest_sent(log, change)
     assert sent.by_name()["UPDATE page"] == 1, f"the engine renders what the binding wrote:\n{list_names(sent)}"
+    assert sent.by_name()["SELECT mirror_base"] == 0, f"the file is looked up once more:\n{list_names(sent)}"
 
 
 def test_a_lone_edit_of_a_file_takes_few_transactions_and_statements(embedded: BoundWorld) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.domain.entry import Base, Digest, Kind, Row, State, UnreadableFile, digest_of
-from mirrord.sync.change_sources import is_lone_write
+from mirrord.sync.change_sources import is_lone_text, is_lone_write
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide, is_plain_save
 from tests.unit.states import ENTRY, FOLDER, THERE, A, B, C, all_states, base, file, row, state
 
@@ -90,3 +90,25 @@ def test_every_other_change_is_rendered_in_its_pass(read_entries: LoadedEntries)
 
 def test_an_entry_with_an_obstacle_is_rendered_in_its_pass() -> None:
     assert not is_lone_write(loaded([WRITTEN]), {ENTRY})
+
+
+RENDERED = replace(row(B, version=3), kind=Kind.PAGE)
+
+
+def test_the_text_of_a_lone_page_that_is_rendered_is_read_with_the_feed() -> None:
+    assert is_lone_text(loaded([RENDERED]), ())
+    assert not is_lone_text(loaded([RENDERED]), {ENTRY})
+
+
+@pytest.mark.parametrize(
+    "read_entries",
+    [
+        pytest.param(loaded([replace(WRITTEN, kind=Kind.PAGE)]), id="to be rendered"),
+        pytest.param(loaded([replace(row(A, version=3), kind=Kind.PAGE)]), id="the text of the file"),
+        pytest.param(loaded([replace(RENDERED, place=THERE)]), id="moved"),
+        pytest.param(loaded([RENDERED], []), id="a new page"),
+        pytest.param(loaded([RENDERED, replace(RENDERED, entry=FOLDER)]), id="two entries"),
+    ],
+)
+def test_no_text_is_read_with_the_feed_for_any_other_change(read_entries: LoadedEntries) -> None:
+    assert not is_lone_text(read_entries, ())

@@ -47,7 +47,7 @@ class BaseKeys:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEntries:
-    """The current bases of *entries*, and their rows by entry. texts: of rows that were rendered just now, as bytes."""
+    """The current bases of *entries*, and their rows by entry. texts: of rows rendered or read just now, as bytes."""
 
     entries: frozenset[EntryId] = frozenset()
     bases: Sequence[Base] = ()
