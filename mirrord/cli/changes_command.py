@@ -28,7 +28,8 @@ from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import TenantId
 from mirrord.domain.time_reading import TIME_FORMS, TimeError, read_past_time
-from mirrord.errors import UserError
+from mirrord.errors import Unavailable, UserError
+from mirrord.mirror.heartbeat import request_flush
 from mirrord.operations import change_diffs
 from mirrord.operations.change_diffs import ChangedEntry
 from mirrord.operations.undo import UndoOutcome, UndoRequest, describe_step, find_change_set, preview_undo
@@ -36,6 +37,7 @@ from mirrord.operations.undo import undo as undo_changes
 from mirrord.operations.undo_halts import COMES_BACK
 
 MAX_LISTED = 50  # change sets
+FLUSH_SECONDS = 5.0  # seconds to wait until rows have what files have, before an undo
 _ID_LENGTH = 18  # characters of an id, of which the first twelve tell its millisecond
 
 Listed = list[tuple[ChangeSet, int]]
@@ -136,13 +138,14 @@ def undo(config: Config, options: _UndoOptions) -> int:
     one author since a time, as one.
 
     Pages that were edited since keep those edits. What clashes is listed; then nothing is done without --partial.
-    To undo an undo is to redo.
+    To undo an undo is to redo. Changes of files that are on their way to rows are waited for, up to five seconds.
     """
     request, dry_run = _request_of(options), options.dry_run
 
     async def work(database: Database, tenant_id: TenantId) -> UndoOutcome:
         return await (preview_undo if dry_run else undo_changes)(database, tenant_id, request)
 
+    _await_rows(config)
     outcome = run_with_database(config, options.tenant, work)
     if options.as_json:
         undo_id = str(outcome.change_set) if outcome.change_set else None
@@ -150,6 +153,18 @@ def undo(config: Config, options: _UndoOptions) -> int:
     else:
         _print_outcome(outcome, dry_run=dry_run)
     return 0 if dry_run or outcome.change_set is not None else EXIT_REFUSED
+
+
+def _await_rows(config: Config) -> None:
+    """Wait until rows have what was just written to files: an undo takes back what is in rows."""
+    try:
+        request_flush(config.mirror, FLUSH_SECONDS)
+    except TimeoutError:
+        click.echo(
+            "Some changes of files are not in rows yet; an undo leaves them. `mirrord status` lists them.", err=True
+        )
+    except (Unavailable, OSError):
+        return  # no daemon runs here, or it belongs to another user: rows are as they are
 
 
 def _request_of(options: _UndoOptions) -> UndoRequest:
