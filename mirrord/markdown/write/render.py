@@ -197,7 +197,11 @@ def _ending_of_line(page: _Page, line: Line, ending: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewViews:
-    """The views in the row. None: remove the key, no front matter, an empty body."""
+    """
+    The views in the row. None: remove the key, no front matter, an empty body.
+
+    is_checked: whether the content is known to consist of nodes.
+    """
 
     id: str | None
     title: str | None
@@ -205,6 +209,7 @@ class NewViews:
     position: str | None
     frontmatter: dict[str, Json] | None
     content: Document | None
+    is_checked: bool = False
 
 
 def render(
@@ -234,18 +239,21 @@ def render(
         Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
     if "content" in ahead:
-        page = _replace_content(page, new_views.content, former, limits)
+        page = _replace_content(page, _checked_content(new_views), former, limits)
     if ahead - {"content"}:
         page = with_keys(page, _collect_changes(page.views, ahead, new_views, stem))
     return page
 
 
-def _replace_content(
-    page: PageText, content: Document | None, former: Sequence[str], limits: LossLimits | None
-) -> PageText:
+def _checked_content(new_views: NewViews) -> Document:
+    """The new document. Raises Damaged if it is none."""
+    content = new_views.content or {"type": "doc"}
+    return content if new_views.is_checked and content["type"] == "doc" else check_document(content)
+
+
+def _replace_content(page: PageText, document: Document, former: Sequence[str], limits: LossLimits | None) -> PageText:
     ending = first_line_ending(page.text)
     returning = former_lines([page.text, *former], page.dialect) if former else {}
-    document = check_document(content or {"type": "doc"})
     body = splice_document(page.body, document, ending, returning, limits=limits, dialect=page.dialect)
     head = page.head
     if head and body and head[-1] not in "\r\n":

@@ -125,13 +125,13 @@ def keep_nodes_and_ids(new: Document, old: object) -> Document:
     return document_of(keep_blocks_and_ids(blocks_of(new.get("content") or []), before))
 
 
-def complete_ids(written: Document, old: object) -> Document:
+def complete_ids(written: Document, before: Sequence[Node]) -> Document:
     """
-    The document *written* by an app with its missing ids added: those of *old*, the previous document, or new ones.
+    The document *written* by an app with its missing ids added: those of *before*, the previous content, or new ones.
 
     Of two equal ids the second is replaced; nothing else changes.
     """
-    new_blocks, old_blocks = blocks_of(written.get("content") or []), assign_ids(blocks_of(content_of(old)))
+    new_blocks, old_blocks = blocks_of(written.get("content") or []), assign_ids(blocks_of(before))
     content = assign_ids(_Inheritance(new_blocks, with_nodes=False).inherit(new_blocks, old_blocks))
     return {**written, "content": document_of(content)["content"]} if content else written
 

@@ -241,10 +241,10 @@ def _derive(page: PageRow, documents: WrittenDocuments, former: Sequence[str], l
     Raises Damaged if writing it would lose something.
     """
     content = read_content(page, documents, loss)
-    rendered = _render_views(page, content, former)
+    rendered = _render_views(page, content, former, is_checked=documents.stays_checked)
     data = rendered.text.encode()
     page_links = links_of(rendered) if page.ahead_columns else None
-    document = complete_ids(content, documents.prior) if content else None
+    document = complete_ids(content, documents.before) if content else None
     if document is not None and CONSTRUCTS[page.dialect]:
         document = _document_as_read(document, rendered)
     return _Derived(data, digest_of(data), text_of(rendered), document, page_links)
@@ -292,11 +292,12 @@ def _document_as_read(document: Document, rendered: PageText) -> Document:
 
 def render_page(page: PageRow, former: Sequence[str] = (), loss: ContentLoss = ContentLoss.DEGRADE) -> str:
     """The Markdown of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
-    return _render_views(page, read_content(page, read_documents(page), loss), former).text
+    documents = read_documents(page)
+    return _render_views(page, read_content(page, documents, loss), former, is_checked=documents.stays_checked).text
 
 
-def _render_views(page: PageRow, content: Document | None, former: Sequence[str]) -> PageText:
-    """The text of *page*. content: the document that an app wrote."""
+def _render_views(page: PageRow, content: Document | None, former: Sequence[str], *, is_checked: bool) -> PageText:
+    """The text of *page*. content: the document that an app wrote. is_checked: see NewViews."""
     if not page.ahead_columns and page.markdown is not None:
         return PageText(page.markdown, page.dialect)
     fields = NewViews(
@@ -306,6 +307,7 @@ def _render_views(page: PageRow, content: Document | None, former: Sequence[str]
         position=page.position,
         frontmatter=read_frontmatter(page),
         content=content,
+        is_checked=is_checked,
     )
     text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
     return render(text, page.ahead_columns, fields, stem, former, limits=_limits_of(page))

@@ -51,6 +51,11 @@ class WrittenDocuments:
             return False
         return not set(ids_in(self.content.get("content") or [])) <= set(ids_in(self.before))
 
+    @property
+    def stays_checked(self) -> bool:
+        """Whether what read_content() makes of the app's document surely consists of nodes, too."""
+        return self.content is not None and self.has_nodes and not string_attribute(self.content, "schema")
+
 
 NO_DOCUMENTS: Final = WrittenDocuments(None, False, None, ())
 

@@ -11,7 +11,7 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ITEMS, id_of
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Document, Node, make_document, text_node
-from mirrord.markdown.write.stored_form import complete_ids, keep_nodes_and_ids
+from mirrord.markdown.write.stored_form import complete_ids, content_of, keep_nodes_and_ids
 from tests.support.laws import scale_examples
 from tests.unit.codec.documents import blocks, documents, markdown, meaning
 
@@ -67,7 +67,7 @@ def test_everything_that_needs_an_id_has_one_of_its_own(new: Document, old: Docu
         keep_nodes_and_ids(new, keep_nodes_and_ids(old, None)),
     ):
         assert_identified(page)
-    assert_identified(complete_ids(new, old))
+    assert_identified(complete_ids(new, content_of(old)))
 
 
 @given(documents)
@@ -293,8 +293,8 @@ def test_whatever_apps_wrote_is_carried_and_completed(odd: list[object], new: Do
 
     assert meaning(keep_nodes_and_ids(new, old)) == meaning(new)
     assert_identified(keep_nodes_and_ids(new, old))
-    assert_identified(complete_ids(old, new))
-    assert meaning(complete_ids(old, new)) == meaning(old)
+    assert_identified(complete_ids(old, content_of(new)))
+    assert meaning(complete_ids(old, content_of(new))) == meaning(old)
 
 
 def test_an_app_that_knows_no_ids_gets_those_of_before() -> None:
@@ -303,7 +303,7 @@ def test_an_app_that_knows_no_ids_gets_those_of_before() -> None:
         [paragraph("one", textAlign="left"), items("a", "b", "c"), paragraph("three other words here")]
     )
 
-    result = complete_ids(written, old)
+    result = complete_ids(written, content_of(old))
 
     before, after = ids(old), ids(result)
     assert [*after[:4], after[5]] == before
@@ -314,18 +314,18 @@ def test_an_id_an_app_uses_is_not_handed_to_another_block() -> None:
     old = make_document([paragraph("one", id="x"), paragraph("two", id="y")])
     written = make_document([paragraph("one"), paragraph("a copy of one", id="x"), paragraph("two", id="y")])
 
-    new_ids = ids(complete_ids(written, old))
+    new_ids = ids(complete_ids(written, content_of(old)))
 
     assert new_ids[1:] == ["x", "y"]
-    assert_identified(complete_ids(written, old))
+    assert_identified(complete_ids(written, content_of(old)))
 
 
 @given(documents)
 @settings(max_examples=scale_examples(30))
 def test_what_an_app_wrote_stays_but_for_its_ids(written: Document) -> None:
-    result = complete_ids(written, None)
+    result = complete_ids(written, ())
 
-    assert complete_ids(result, None) == result
+    assert complete_ids(result, ()) == result
     assert _without_ids(result) == _without_ids(written)
 
 
