@@ -30,10 +30,10 @@ class JointSaves:
     Writes rows of apps with their pages.
 
     binding_of: the only binding of a tenant that writes rows, as its last pass knew it; None: there is no such binding,
-    or it waits.
+    or it waits, or bindings are not looked at yet.
     """
 
-    binding_of: Callable[[TenantId], KnownBinding | None]
+    binding_of: Callable[[TenantId], KnownBinding | None] = lambda tenant: None
     _resting: dict[TenantId, float] = field(default_factory=dict)
 
     async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:

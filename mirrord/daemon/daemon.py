@@ -56,6 +56,7 @@ class Daemon(MirrorReports):
     _mirror_rows: MirrorRows = field(init=False)
     _pasts: dict[TenantId, TenantPast] = field(default_factory=dict)  # of tenants that are about to be opened
     _bindings_noted: NotedTenants = field(default_factory=NotedTenants)  # those of which apps wrote bound rows
+    _joint_saves: JointSaves = field(default_factory=JointSaves)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -164,6 +165,7 @@ class Daemon(MirrorReports):
 
     async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant, self._pasts.pop(tenant, None))
+        opened.sides.companion = self._joint_saves
         self.mirrors[name] = self._parts.make_mirror(opened)
         for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
@@ -203,8 +205,7 @@ class Daemon(MirrorReports):
 
     def _make_bindings(self, database: Database) -> BindingLoop:
         bindings = BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted)
-        for mirror in self.mirrors.values():
-            mirror.opened.sides.companion = JointSaves(bindings.writer_of)
+        self._joint_saves.binding_of = bindings.writer_of
         return bindings
 
     def _wakes_of(self, mirrors: Mapping[TenantId, RunningMirror]) -> Wakes:

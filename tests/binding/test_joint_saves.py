@@ -36,9 +36,19 @@ CREATE CONSTRAINT TRIGGER answer AFTER UPDATE ON kb.blocks {time}
 @pytest.fixture
 def page(world: BoundWorld) -> Iterator[str]:
     """A page of an app in mode `both`, with its file `Page.md`, which mirrord wrote long enough ago."""
+    yield from _serve_page(world)
+
+
+@pytest.fixture
+def page_of_processes(world: BoundWorld) -> Iterator[str]:
+    """The same where engines run in processes of their own."""
+    yield from _serve_page(world, "--processes", "2")
+
+
+def _serve_page(world: BoundWorld, *options: str) -> Iterator[str]:
     world.mapping.write_text(TWO_WAY_MAPPING)
     world.bind("add", str(world.mapping))
-    world.mirrord.up()
+    world.mirrord.up(*options)
     page = world.app.create("Page", "Before.")
     world.await_text("Page.md", "Before.")
     world.await_rest()
@@ -75,6 +85,15 @@ def test_a_save_writes_page_and_row_in_one_transaction(world: BoundWorld, page: 
     world.await_rest()
     assert world.app.block(page)["version"] == 2
     assert world.app.block(page)["plain_text"] == "After."
+
+
+def test_so_does_an_engine_process(world: BoundWorld, page_of_processes: str) -> None:
+    world.admin.execute(_WITNESS)
+    edit(world, "Before.", "After.")
+    world.await_body(page_of_processes, "After.")
+    ((of_page, of_row),) = world.admin.execute("SELECT * FROM kb.witness").fetchall()
+    assert of_page == of_row
+    world.await_rest()
 
 
 def test_a_row_that_an_app_holds_keeps_no_save_from_its_page(world: BoundWorld, page: str) -> None:

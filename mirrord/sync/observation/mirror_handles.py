@@ -40,8 +40,7 @@ class Sides:
     links: which renames and moves links follow. dialect: of the tenant's pages. content_loss: what becomes of tables
     that Markdown lacks. is_content_halted: many documents of apps are held. writer: makes the statements of this
     mirror. is_first: when the mirror was opened, its tenant had no past, neither mirrors nor changes, so that nothing
-    of an earlier daemon has to be looked for. companion: what is written
-    with a save of a page, such as the row of an app.
+    of an earlier daemon has to be looked for. companion: what is written with a save, such as the row of an app.
     """
 
     name: str
