@@ -177,8 +177,8 @@ MUTANTS = (
     Mutant(
         "typed syntax of another program stays text",
         "markdown/write/render.py",
-        'marked = _non_empty_blocks(mark_foreign_syntax(new_document.get("content") or [], dialect))',
-        "marked = after",
+        'as_read = with_task_lists(mark_foreign_syntax(new_document.get("content") or [], dialect))',
+        'as_read = new_document.get("content") or []',
         "tests/unit/codec/test_foreign_syntax.py",
     ),
     Mutant(

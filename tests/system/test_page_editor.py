@@ -20,7 +20,7 @@ from mirrord.markdown.starterkit.block_images import BLOCK_IMAGES_SCHEMA, with_b
 from mirrord.markdown.starterkit.shown_form import NODE_LANGUAGE, to_starterkit
 from tests.support.commands import Near
 from tests.support.editors import save
-from tests.support.entries import row_of, value
+from tests.support.entries import change, row_of, value
 from tests.support.harness import Mirrord, eventually
 from tests.support.laws import scale_examples
 from tests.support.rows import Connection
@@ -187,6 +187,21 @@ def test_a_word_that_is_typed_in_an_ordinary_editor_changes_that_word_in_the_fil
     changed = [block["type"] for block, old in zip(after["content"], before["content"], strict=True) if block != old]
     assert changed == ["details"]
     assert ids_in(after["content"]) == ids_in(before["content"])
+
+
+def test_an_item_with_a_box_that_is_alone_in_its_list_is_a_task_in_the_row(mirrord: Mirrord) -> None:
+    path, page = new_page(mirrord, "- a\n- [ ] b\n")
+    content = row_of(mirrord.app, page)["content"]
+    item = content["content"][0]["content"].pop()
+    content["content"][0]["content"][0]["content"].append({"type": "bulletList", "content": [item]})
+
+    change(mirrord.app, page, content=Jsonb(content))
+
+    assert_text(mirrord, path, page, "- a\n  - [ ] b\n")
+    inner = row_of(mirrord.app, page)["content"]["content"][0]["content"][0]["content"][1]
+    assert (inner["type"], inner["content"][0]["type"]) == ("taskList", "taskItem")
+    assert inner["content"][0]["attrs"] == {"id": item["attrs"]["id"], "checked": False}
+    assert inner["content"][0]["content"][0]["content"] == [{"type": "text", "text": "b"}]
 
 
 def test_a_document_over_another_version_is_not_written(mirrord: Mirrord) -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from mirrord.markdown.schema.block import Block, count_common_ends
+from mirrord.markdown.schema.block import ITEMS, Block, count_common_ends
 from mirrord.markdown.schema.document import TEXTBLOCKS, Node
 
 MAX_COMPARED_PAIRS = 20_000  # pairs of changed blocks compared word by word; in longer runs their order decides
 MIN_LIKENESS = 0.6  # share of common words from which on a moved and edited block counts as the same one
 SAME_KIND_BONUS = 0.5  # bonus for equal kinds, such as two paragraphs, as a share of common words
+SAME_HEAD_BONUS = 1.0  # bonus for two items with the same text of their own; what is below them may differ
 
 _WORD = re.compile(
     r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+"
@@ -195,15 +196,18 @@ def _pop_nearest(places: list[int], expected: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Gist:
+    """head: the words of the first block of an item."""
+
     kind: str
     words: frozenset[str]
+    head: tuple[str, ...] = ()
 
     def likeness(self, other: "_Gist") -> float:
         """0: not the same block; otherwise the higher, the more similar."""
         total = len(self.words) + len(other.words)
         shared = 2 * len(self.words & other.words) / total if total else 1.0
         if self.kind == other.kind:
-            return SAME_KIND_BONUS + shared
+            return SAME_KIND_BONUS + shared + (SAME_HEAD_BONUS if self.head and self.head == other.head else 0.0)
         return shared if shared > SAME_KIND_BONUS else 0.0
 
 
@@ -251,7 +255,9 @@ def _best_alignment(likeness: Sequence[Sequence[float]]) -> list[tuple[int, int]
 
 def _gist_of(block: Block) -> _Gist:
     kind = "text" if block.kind in TEXTBLOCKS else block.kind
-    return _Gist(kind, frozenset(word for node in block.nodes for word in _words_of(node)))
+    head = block.nodes[0]["content"][0] if block.kind in ITEMS and block.nodes[0].get("content") else None
+    words = frozenset(word for node in block.nodes for word in _words_of(node))
+    return _Gist(kind, words, tuple(_words_of(head)) if head else ())
 
 
 def _words_of(node: Node) -> Iterator[str]:

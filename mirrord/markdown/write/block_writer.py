@@ -22,6 +22,7 @@ NUMBER_DELIMITERS = (".", ")")
 MARKERS_OF_LISTS: Mapping[str, Sequence[str]] = MappingProxyType(
     {"bulletList": BULLETS, "taskList": BULLETS, "orderedList": NUMBER_DELIMITERS}
 )
+_BELOW_BOXES = MARKERS_OF_LISTS.keys() | {"codeBlock"}
 _CAN_FOLLOW_DIRECTLY = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callout", "heading"])
 _CAN_PRECEDE_DIRECTLY = _CAN_FOLLOW_DIRECTLY | {"paragraph", "orderedList"}
 _QUOTES = ("blockquote", "callout")
@@ -138,7 +139,7 @@ def _write_item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
         text = f"{write_comment(extra_attrs)}\n{text}".rstrip("\n")
     elif bare and box and not (content and content[0]["type"] == "paragraph"):
         return f"{box}\n{text}".rstrip("\n")
-    elif box and content and (content[0]["type"] == "codeBlock" or has_no_markdown(content[0])):
+    elif box and content and (content[0]["type"] in _BELOW_BOXES or has_no_markdown(content[0])):
         return f"{box} \n{text}"  # beside the box, other parsers see text and take the last fence for the first
     return f"{box} {text}" if box else text  # other parsers see a task in an empty box only with the blank after it
 

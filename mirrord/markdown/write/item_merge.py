@@ -160,11 +160,12 @@ def _rewrite_item(cut: SplitLines, item: Node, old: int | None, marker: Marker, 
 
 
 def _place_beside_box(lines: list[Line], marker: Marker) -> list[Line]:
-    """New item lines, read as what they are: a leading `[ ]` that is text is escaped, a fence begins below the box."""
+    """New item lines as what they are: a leading `[ ]` that is text is escaped, a fence or list is below its box."""
     if not lines or lines[0].at == 0:
         return lines
     if marker.box:
-        return [Line(" "), *lines] if _OPENING_FENCE.match(lines[0].text) else lines
+        is_below = _OPENING_FENCE.match(lines[0].text) or _ITEM_SIGN.match(lines[0].text)
+        return [Line(" "), *lines] if is_below else lines
     return [Line("\\" + lines[0].text), *lines[1:]] if TASK_BOX.match(lines[0].text) else lines
 
 

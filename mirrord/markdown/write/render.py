@@ -30,6 +30,7 @@ from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from mirrord.markdown.schema.block import Block, blocks_of
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document
 from mirrord.markdown.schema.normal_form import first_difference, normalize
+from mirrord.markdown.schema.task_lists import with_task_lists
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
 from mirrord.markdown.write.content_losses import LossLimits, find_loss
@@ -90,7 +91,8 @@ def splice_document(
     try:
         return _splice_blocks(page, after, ending)
     except Damaged:
-        marked = _non_empty_blocks(mark_foreign_syntax(new_document.get("content") or [], dialect))
+        as_read = with_task_lists(mark_foreign_syntax(new_document.get("content") or [], dialect))
+        marked = _non_empty_blocks(as_read)
         if _mean_the_same(marked, after):
             raise
         return _splice_blocks(page, marked, ending)

@@ -12,6 +12,7 @@ from mirrord.markdown.content_loss import ContentLoss
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.schema.block import ids_in
 from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.schema.task_lists import with_task_lists
 from mirrord.markdown.starterkit.block_images import BLOCK_IMAGES_SCHEMA, with_inline_images
 from mirrord.markdown.starterkit.restored_document import from_starterkit
 from mirrord.markdown.starterkit.shown_form import SCHEMA, string_attribute
@@ -89,6 +90,8 @@ def read_content(
         content = _from_schema(content, schema, documents.prior, page.dialect)
     elif '"hardBreak"' in (page.content or ""):
         content = with_soft_breaks(content, make_document(documents.before))
+    if '"[ ]"' in (page.content or "") or '"[x]"' in (page.content or ""):  # a box as raw text
+        content = {**content, "content": with_task_lists(content.get("content") or [])}
     return with_plain_tables(content, documents.before, loss)
 
 

@@ -100,3 +100,35 @@ def test_lines_with_other_endings_than_the_first_keep_them(ending: str) -> None:
     document["content"][1]["content"][0]["text"] = "foo bars\nx y"
 
     assert splice_document(body, document, ending) == body.replace("bar", "bars")
+
+
+def indent_last_item(body: str) -> str:
+    """*body*, one list, after Tab in its last item."""
+    document = read_document(body)
+    [around] = document["content"]
+    item = around["content"].pop()
+    around["content"][-1]["content"].append({"type": around["type"], "content": [item]})
+    return splice_document(body, document, "\n")
+
+
+@pytest.mark.parametrize("box", ["[ ]", "[x]"])
+def test_an_item_with_a_box_that_is_alone_in_its_list_is_a_task(box: str) -> None:
+    """Beside items without a box it is raw text, and so it comes from the editor."""
+    assert indent_last_item(f"- a\n- {box} b *c*\n") == f"- a\n  - {box} b *c*\n"
+    assert indent_last_item(f"- a\n- {box}\n").rstrip() == f"- a\n  - {box}"
+
+
+def test_a_task_in_an_empty_task_is_below_its_box() -> None:
+    """On the same line, other parsers see its sign as text."""
+    body = indent_last_item("- [ ] \n- [ ] \n")
+
+    assert [line.rstrip() for line in body.splitlines()] == ["- [ ]", "  - [ ]"]
+    new = splice_document("", read_document(body), "\n")
+    assert [line.rstrip() for line in new.splitlines()] == ["- [ ]", "  - [ ]"]
+
+
+def test_an_item_that_gets_a_longer_one_below_it_is_the_one_with_its_own_text() -> None:
+    url = "https://e.org/a/"
+    body = f"- one: [{url}]({url})\n- two on the wiki: [{url}b]({url}b) \n"
+
+    assert indent_last_item(body) == body.replace("- two", "  - two")
