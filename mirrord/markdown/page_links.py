@@ -42,6 +42,7 @@ _BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
 _TICKS = re.compile(r"`+")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_BLOCK_OF_LOGSEQ = re.compile(r"\(\([0-9A-Za-z-]{6,60}\)\)")
 _BLANKS = " \t\r\n"
 
 
@@ -88,7 +89,7 @@ def links_of(page: PageText, within: Sequence[Region] = (), addresses: re.Patter
             continue
         if region.kind in ("inline", PROPERTIES):
             links = _Scan(text, end, addresses, has_tags).scan_links(start)
-            result += _without_tags_in_labels(text, links) if has_tags else links
+            result += _links_of_logseq(text, links) if has_tags else links
         elif region.kind == "definition":
             result += _links_in_definition(text, start, end, addresses)
         elif region.kind == "html_block":
@@ -102,11 +103,12 @@ def _may_have_links(text: str, start: int, end: int, has_tags: bool) -> bool:
     return has_sign or MAY_HAVE_TAG.search(text, start, end) is not None
 
 
-def _without_tags_in_labels(text: str, links: Iterable[Link]) -> Iterator[Link]:
-    """*links* without the tags inside of others: a link holds no other link."""
+def _links_of_logseq(text: str, links: Iterable[Link]) -> Iterator[Link]:
+    """*links* without the tags inside of others, as a link holds no other link, and without labels of blocks."""
     end = 0
     for link in sorted(links, key=lambda link: link.start):
-        if link.start >= end or not is_tag_at(text, link.start):
+        is_apart = link.start >= end or not is_tag_at(text, link.start)
+        if is_apart and not _BLOCK_OF_LOGSEQ.fullmatch(link.target):
             yield link
         end = max(end, link.end)
 

@@ -14,6 +14,8 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.link_updates import relink_page, retarget_links
 from mirrord.markdown.logseq_names import names_in_logseq, page_name_of
 from mirrord.markdown.page_links import links_of, possible_targets_of
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.write.render import splice_document
 
 NOWHERE, MANY = "nothing", "several"
 VAULT = ("Note.md", "Deep/Note.md", "Deep/Page.md", "Deep/Down/Only.md", "A/Twin.md", "B/Twin.md", "Media/map.png")
@@ -260,3 +262,14 @@ def test_names_in_logseq_are_titles_before_aliases() -> None:
         (NameKind.ALIAS, "b"),
         (NameKind.ALIAS, "c"),
     ]
+
+
+def test_a_label_for_a_block_of_logseq_is_no_link_to_a_file_and_stays_when_its_words_change() -> None:
+    target = "((64f1a2b3-1111-2222-3333-444455556666))"
+    text = f"- see [the label]({target}) and [a](b.md)\n"
+
+    assert [link.target for link in links_of(PageText(text, Dialect.LOGSEQ))] == ["b.md"]
+    assert [link.target for link in links_of(PageText(text))] == [target, "b.md"]
+    for old, new in (("the label", "another label"), ("see", "look at")):
+        document = read_document(text.replace(old, new), Dialect.LOGSEQ)
+        assert splice_document(text, document, "\n", dialect=Dialect.LOGSEQ) == text.replace(old, new)
