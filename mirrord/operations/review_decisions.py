@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from uuid import UUID
 
 from mirrord.db import approval_rows, mirror_leases, review_rows
@@ -14,6 +15,7 @@ from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.review import ReviewChoice
 from mirrord.errors import Refused, Stale, UserError
+from mirrord.mirror.tree.tree_layout import PAUSE_FILE
 from mirrord.operations import review_choices
 
 LOOK_SECONDS = 8.0  # seconds to wait until the daemon has looked at the files again
@@ -117,7 +119,8 @@ class Reviewer:
 
     async def _is_served(self, connection: Connection, stored: StoredRequest) -> bool:
         mirrors = (await mirror_leases.load_mirrors_of(connection, [self.tenant]))[self.tenant]
-        return any(mirror == stored.mirror and is_leased for mirror, _, _, is_leased in mirrors)
+        roots = [root for mirror, _, root, is_leased in mirrors if mirror == stored.mirror and is_leased]
+        return bool(roots) and not await asyncio.to_thread(_is_paused, roots[0])
 
     async def _await(
         self, is_so: Callable[[Connection, UUID], Awaitable[bool]], request: UUID, patience_seconds: float
@@ -145,6 +148,14 @@ class Reviewer:
         async with self.database.transaction(self.tenant, actor=self.actor) as connection:
             stored = (await approval_rows.load_requests(connection, self.tenant, [request]))[request]
         return (stored.outcome or {}).get("failure")
+
+
+def _is_paused(root: str | None) -> bool:
+    """Whether a person has paused sync of the tree at *root*, as far as this host and user can see. Blocking."""
+    try:
+        return root is not None and (Path(root) / PAUSE_FILE).exists()
+    except OSError:
+        return False
 
 
 def no_review(change_set: str) -> UserError:

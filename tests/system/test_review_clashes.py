@@ -202,7 +202,8 @@ async def test_what_is_accepted_while_sync_is_paused_is_listed_until_it_is_appli
     async with agent_of(mirrord) as agent:
         change_set = await propose(mirrord, agent, folder)
         pause.touch()
-        eventually(lambda: not waiting(mirrord, change_set)["is_current"], "the pause")
+        eventually(lambda: "paused" in mirrord.run("status").stdout, "the pause")
+        assert not waiting(mirrord, change_set)["is_current"]
         code, printed = run(mirrord, "accept", change_set)
         assert (code, "not applied yet" in printed) == (3, True)
         assert "accepted" in changes(mirrord, "list").splitlines()[0]
