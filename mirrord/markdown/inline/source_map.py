@@ -86,12 +86,19 @@ class SourceMap:
         above = self.elements[unit - 1] if unit else ()
         below = self.elements[unit] if unit < len(self.keys) else ()
         shared = count_shared(above, below)
-        result = [(self.spans[unit - 1].end if unit else 0, above)]
+        result = [(self._start_behind_blanks(unit, shared), above)]
         for depth in range(len(above), shared, -1):
             result.append((above[depth - 1].end, above[: depth - 1]))
         for depth in range(shared, len(below)):
             result.append((below[depth].inside.start, below[: depth + 1]))
         return result
+
+    def _start_behind_blanks(self, unit: int, shared: int) -> int:
+        """Where the unit before *unit* ends; behind a break also the blanks end, which the normal form drops."""
+        if not unit or unit == len(self.keys) or self.keys[unit - 1][0] != _BREAK:
+            return self.spans[unit - 1].end if unit else 0
+        below = self.elements[unit]
+        return below[shared].start if len(below) > shared else self.spans[unit].start
 
 
 def _is_normal_form(normal_key: UnitKey, key: UnitKey) -> bool:

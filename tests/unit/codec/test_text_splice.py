@@ -77,6 +77,20 @@ def test_brackets_behind_a_reference_link_leave_it_one() -> None:
     assert changed(body, "WORD", "(x)") == body.replace("WORD", "(x)")
 
 
+@pytest.mark.parametrize("behind", ["tag &nbsp; __x__", "*tag* &nbsp; __x__", "`tag` &lt;", "[tag](a.md) __x__"])
+def test_a_letter_typed_behind_a_break_and_a_blank_changes_nothing_beside_it(behind: str) -> None:
+    body = f"a &lt; b <br> {behind}"
+    document = read_document(body)
+    content = document["content"][0]["content"]
+    place = next(at for at, node in enumerate(content) if node["type"] == "hardBreak") + 1
+    if content[place]["text"].isspace():
+        del content[place]
+    content[place]["text"] = content[place]["text"].lstrip(" ")
+    content.insert(place, text_node("Q"))
+
+    assert splice_document(body, document, "\n") == body.replace("<br> ", "<br> Q")
+
+
 def test_the_same_word_elsewhere_stays() -> None:
     body = "the cat and *the* cat and **the** cat\n"
     document = read_document(body)
