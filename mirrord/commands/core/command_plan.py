@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -24,14 +24,46 @@ _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 def diff_of(path: str, old: str, new: str) -> str:
     """The unified diff of two texts; "" if they are equal. Long lines and diffs are cut, with a mark."""
     before, after = old.splitlines(), new.splitlines()
-    first = max(_count_equal(before, after) - _CONTEXT_LINES, 0)
-    last = max(_count_equal(before[first:][::-1], after[first:][::-1]) - _CONTEXT_LINES, 0)
-    # only the part between: difflib would compare all lines with each other
-    old_part, new_part = before[first : len(before) - last], after[first : len(after) - last]
-    diff = unified_diff(old_part, new_part, path, path, lineterm="", n=_CONTEXT_LINES)
-    return _shorten(
-        "\n".join(_shorten(_shift_hunk(line, first), _MAX_LINE_CHARACTERS) for line in diff), _MAX_CHARACTERS
-    )
+    first = _count_equal(before, after)
+    last = _count_equal(before[first:][::-1], after[first:][::-1])
+    old_end, new_end = len(before) - last, len(after) - last
+    if set(before[first:old_end]).isdisjoint(after[first:new_end]):
+        diff: Iterable[str] = _one_hunk(path, before, after, (first, old_end, new_end))
+    else:
+        diff = _hunks_within(path, before, after, (first, old_end, new_end))
+    return _shorten("\n".join(_shorten(line, _MAX_LINE_CHARACTERS) for line in diff), _MAX_CHARACTERS)
+
+
+def _one_hunk(path: str, before: Sequence[str], after: Sequence[str], ends: tuple[int, int, int]) -> list[str]:
+    """The diff of texts with one change. ends: its first line, and its end in either text."""
+    first, old_end, new_end = ends
+    if first == old_end == new_end:
+        return []
+    begin, behind = max(first - _CONTEXT_LINES, 0), after[new_end : new_end + _CONTEXT_LINES]
+    old_range = _range_of(begin, old_end + len(behind))
+    new_range = _range_of(begin, new_end + len(behind))
+    return [
+        *(f"--- {path}", f"+++ {path}", f"@@ -{old_range} +{new_range} @@"),
+        *(f" {line}" for line in before[begin:first]),
+        *(f"-{line}" for line in before[first:old_end]),
+        *(f"+{line}" for line in after[first:new_end]),
+        *(f" {line}" for line in behind),
+    ]
+
+
+def _range_of(begin: int, end: int) -> str:
+    """The lines from *begin* to *end* as a unified diff writes them."""
+    if end - begin == 1:
+        return str(begin + 1)
+    return f"{begin + 1 if end > begin else begin},{end - begin}"
+
+
+def _hunks_within(path: str, before: Sequence[str], after: Sequence[str], ends: tuple[int, int, int]) -> Iterator[str]:
+    """The diff of texts whose changes are between *ends*; difflib would compare all lines with each other."""
+    begin, old_end, new_end = max(ends[0] - _CONTEXT_LINES, 0), ends[1] + _CONTEXT_LINES, ends[2] + _CONTEXT_LINES
+    parts = before[begin:old_end], after[begin:new_end]
+    for line in unified_diff(*parts, path, path, lineterm="", n=_CONTEXT_LINES):
+        yield _shift_hunk(line, begin)
 
 
 def diff_lines(path: str, old: str, new: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """
 Change single properties in YAML source; other lines keep every byte.
 
-The result is not trusted: `frontmatter.with_keys` reads it back and compares.
+The result is not trusted: `page_properties.with_keys` reads it back and compares, but for `plain_changes`.
 """
 
 import json
