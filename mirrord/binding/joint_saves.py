@@ -108,7 +108,8 @@ def _state_of(answer: KnownRow, earlier: KnownBinding, save: PageSave) -> PassSt
     (external_id, row), (entry_row,) = *rows.items(), agreed
     is_agreed = (entry_row.version, entry_row.app_version) == (page.version, row.version)
     is_in_place = row.parent is None or row.parent in facts.agreed
-    if not is_agreed or not is_in_place or facts.troubled or not _is_plain(page):
+    is_as_saved = save.version == page.version + 1  # a trigger of an app that alters a page makes one more
+    if not (is_agreed and is_in_place and is_as_saved and _is_plain(page)) or facts.troubled:
         return None
     bound = bound_entries_of(facts.agreed)
     order = order_rows({external_id: row.parent}, bound.keys())

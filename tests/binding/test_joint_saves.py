@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS
 from tests.binding.knowledge_base import ROLE, TWO_WAY_MAPPING, BoundWorld
+from tests.binding.test_lone_changes import ALTERING_TRIGGER
 from tests.support.harness import eventually
 
 _WRITERS: LiteralString = """
@@ -152,4 +153,17 @@ def test_an_edit_of_a_key_that_the_app_owns_is_taken_back_by_the_binding(world: 
     edit(world, "summary: Short.", "summary: Mine.")
     eventually(lambda: world.status()["problems"], "the edit is a problem")
     world.await_text("Page.md", "summary: Short.")
+    world.await_rest()
+
+
+def test_what_a_trigger_makes_of_a_saved_page_reaches_the_row(world: BoundWorld, page: str) -> None:
+    edit(world, "Before.", "Later.")
+    await_page(world, page, "Later.")
+    world.await_body(page, "Later.")
+    world.await_rest()  # so the binding is free
+    world.admin.execute(ALTERING_TRIGGER.encode())
+    edit(world, "Later.", "After.")
+    world.await_body(page, "After.")
+    world.await_body(page, "Signed.")
+    world.await_text("Page.md", "After.", "Signed.")
     world.await_rest()
