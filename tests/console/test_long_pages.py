@@ -56,6 +56,35 @@ PLACES = f"""() => {{
   return [placesWith('layout style paint'), placesWith('none')]
 }}"""
 
+# Holds what is to be done when the browser rests; `type()` lets that begin, presses a key in 30 frames, and tells how
+# often blocks were measured right after one of them.
+RESTLESS = """() => {
+  const held = []
+  const rest = window.requestIdleCallback.bind(window)
+  window.requestIdleCallback = (work, options) => held.push([work, options])
+  let pressedAt = -Infinity
+  let measured = 0
+  const { replaceSync } = CSSStyleSheet.prototype
+  window.press = key => {
+    document.querySelector('.prose').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))
+    pressedAt = performance.now()
+  }
+  CSSStyleSheet.prototype.replaceSync = function (text) {
+    if (text.includes('nth-child') && performance.now() - pressedAt < 300) measured++
+    return replaceSync.call(this, text)
+  }
+  window.type = async () => {
+    window.press('Shift')
+    window.requestIdleCallback = rest
+    for (const each of held) rest(...each)
+    for (let frame = 0; frame < 30; frame++) {
+      await new Promise(requestAnimationFrame)
+      window.press('Shift')
+    }
+    return measured
+  }
+}"""
+
 
 async def _open_long(console: Console, reader: Person, name: str) -> None:
     save(console.mirrord.file(name), TEXT)
@@ -177,3 +206,11 @@ async def test_styles_of_the_editor_are_added_once_however_many_pages_are_opened
         await ready(reader)
 
     assert await reader.page.evaluate(count) == before
+
+
+async def test_blocks_are_measured_when_nobody_presses_keys(console: Console, person: NewPerson) -> None:
+    reader = await person()
+    await reader.page.add_init_script(f"({RESTLESS})()")
+    await _open_long(console, reader, "Typed in at once.md")
+    assert await reader.page.evaluate("type()") == 0
+    await _until(reader.page, IS_MEASURED)

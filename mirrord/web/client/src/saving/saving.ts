@@ -6,7 +6,7 @@ import { type Unsettled, keptText } from './kept'
 const STILL = 600 // ms without typing
 const LONGEST = 3_000 // ms of typing
 const HOLDING = 300 // ms between two calls of `keep` while a person types
-const HELD_PER_MS = 5_000 // letters of what was kept last: a browser copies them several times
+const HELD_PER_MS = 2_000 // letters of what was kept last: a browser copies them several times
 const RETRY = [1_000, 2_000, 4_000, 8_000, 15_000] // ms
 
 /** The document to save, and its callbacks. */

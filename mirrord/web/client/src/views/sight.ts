@@ -7,6 +7,7 @@ const LONG = 15_000 // positions; a shorter page is laid out wholly after its fi
 const PART = 40_000 // positions that are laid out in one frame to measure them
 const NEAR = 60 // blocks before and behind the cursor, where a key may take it
 const ENDS = 3 // blocks at both ends of the page, where a key may take it, too
+const STILL = 400 // ms without a key, before blocks are measured: a key has the window for itself
 const FAR = new Set(['End', 'Home', 'PageDown', 'PageUp']) // keys that may lead to blocks of unknown height
 
 /** Lays out the text of *view* in *surface*, until it is aborted. isFar: a place far down is shown first: nothing is left out then. */
@@ -50,6 +51,7 @@ class Sight {
   #measured: Range = NONE // what is measured now
   #next = 0 // the first block that is not measured
   #width = -1 // px of the text that is measured
+  #typedAt = -STILL // ms since the window began
   #isWaiting = false // for a frame with the blocks that are measured now
 
   constructor(
@@ -64,6 +66,7 @@ class Sight {
 
   /** Lays out the blocks that a key may change or take the cursor to: in others a browser puts it at the beginning. */
   lookAround(): void {
+    this.#typedAt = performance.now()
     const at = this.view.state.selection.$head.index(0)
     const [begin, end] = this.#near
     if (end && Math.max(0, at - NEAR / 2) >= begin && Math.min(at + NEAR / 2, this.#count) <= end) return
@@ -96,6 +99,8 @@ class Sight {
 
   #measurePart(): void {
     if (this.signal.aborted || this.#isWaiting || this.#next >= this.#count) return
+    const wait = this.#typedAt + STILL - performance.now()
+    if (wait > 0) return void setTimeout(() => this.#soon(), wait)
     let [end, size] = [this.#next, 0]
     while (end < this.#count && size < PART) size += this.view.state.doc.child(end++).nodeSize
     this.#measureTo(end)
