@@ -29,6 +29,23 @@ async def test_a_text_that_the_browser_cannot_keep_is_not_said_to_be_kept(consol
     becomes(console.mirrord.file("Not kept.md"), "one more\n")
 
 
+async def test_a_text_that_is_not_saved_is_not_said_to_be_on_disk(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Not on disk.md"), "one\n")
+    writer = await person()
+    await writer.open("Not on disk.md")
+    on_disk = writer.page.get_by_text("on disk", exact=True)
+    await expect(on_disk).to_be_visible(timeout=PATIENCE)
+    await writer.context.set_offline(True)
+    await writer.after("one")
+    await writer.type(" more")
+    await writer.is_told("offline")
+    await expect(on_disk).to_be_hidden()
+    await writer.context.set_offline(False)
+    await writer.is_told("saved")
+
+    await expect(on_disk).to_be_visible(timeout=PATIENCE)
+
+
 @pytest.mark.timeout(300)
 async def test_a_page_of_more_blocks_than_local_storage_holds_is_kept(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Large.md"), "beginning\n\n" + "words\n\n" * 15_000)
