@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from mirrord.markdown.read.page_outline import Outline
+from mirrord.markdown.read.page_outline import Outline, splice_tokens
 from mirrord.markdown.read.reader import read_block
 from mirrord.markdown.schema.document import Node
 
@@ -81,6 +81,30 @@ def read_changed_items(before: Outline, index: int, node: Node, items: ChangedIt
     if not is_between or (new[0], new[-1]) != (old[items.first], old[items.last]):
         return None
     return {**node, "content": [*old[: items.first + 1], *new[1:-1], *old[items.last :]]}
+
+
+def tokens_of_changed_items(before: Outline, index: int, items: ChangedItems, now: Outline) -> Sequence[Token] | None:
+    """The tokens of that list after the edit; None: the whole page has to be parsed for them."""
+    old, new = before.segments[index].tokens or (), now.segments[0].tokens or ()
+    places, new_places = _item_places(old), _item_places(new)
+    has_other_form = _tightness_of(old) != _tightness_of(new) or _class_of(old) != _class_of(new)
+    if has_other_form:  # all tokens of a list may show whether it is tight, and its first one whether it has tasks
+        return None
+    return splice_tokens(old, new, (places[items.first], places[items.last]), (new_places[0], new_places[-1]))
+
+
+def _item_places(tokens: Sequence[Token]) -> Sequence[int]:
+    level = tokens[0].level + 1
+    return [at for at, token in enumerate(tokens) if token.type == "list_item_open" and token.level == level]
+
+
+def _class_of(tokens: Sequence[Token]) -> object:
+    return tokens[0].attrs.get("class")
+
+
+def _tightness_of(tokens: Sequence[Token]) -> set[bool]:
+    level = tokens[0].level + 2
+    return {token.hidden for token in tokens if token.type == "paragraph_open" and token.level == level}
 
 
 def _sign_of(tokens: Sequence[Token]) -> tuple[str, str]:

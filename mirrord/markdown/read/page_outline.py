@@ -74,6 +74,36 @@ class Outline:
         return [segment.start + offsets[token.map[0] - origin[0]] for token in tokens if token.map]
 
 
+def splice_tokens(
+    old: Sequence[Token], new: Sequence[Token], ends: tuple[int, int], new_ends: tuple[int, int]
+) -> Sequence[Token] | None:
+    """
+    The tokens *old* of a block with those of *new* between two parts that both have; None if lines came or went.
+
+    ends, new_ends: where the first and the last of those two parts begin. The tokens of *new* become the block's.
+    """
+    (first, last), (new_first, new_last) = ends, new_ends
+    shift, height = _line_of(old, first) - _line_of(new, new_first), _line_of(old, last) - _line_of(old, first)
+    if _line_of(new, new_last) - _line_of(new, new_first) != height:
+        return None
+    behind_old, behind_new = _end_of_part(old, first), _end_of_part(new, new_first)
+    between = new[behind_new:new_last]
+    for token in between:
+        if token.map:
+            token.map = [line + shift for line in token.map]
+    return [*old[:behind_old], *between, *old[last:]]
+
+
+def _line_of(tokens: Sequence[Token], at: int) -> int:
+    return (tokens[at].map or [0])[0]
+
+
+def _end_of_part(tokens: Sequence[Token], start: int) -> int:
+    level = tokens[start].level
+    closing = (at for at in range(start + 1, len(tokens)) if tokens[at].level == level and tokens[at].nesting < 0)
+    return next(closing) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """

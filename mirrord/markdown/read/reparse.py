@@ -20,10 +20,10 @@ from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import split_lines
 from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
-from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_items
+from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_items, tokens_of_changed_items
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, Segment, outline_of
 from mirrord.markdown.read.reader import read_nodes
-from mirrord.markdown.read.row_reparse import find_changed_rows, read_changed_rows
+from mirrord.markdown.read.row_reparse import find_changed_rows, read_changed_rows, tokens_of_changed_rows
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
 
 _FAR_REACHING = re.compile(  # comments, formulas, which end in other blocks and items, definitions, toggles
@@ -43,8 +43,8 @@ class Reading:
     surroundings: as in `segments.Outline`, except for the line numbers of references.
     opaque: some block exceeded a limit of the parser.
     spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
-    outline: of the whole page; None if only a part of a block was read again. The lines of its tokens count from any
-    line, the same for those of one block.
+    outline: of the whole page; None if only a part of a block was read again, and got more or fewer lines. The lines
+    of its tokens count from any line, the same for those of one block.
     """
 
     body: str
@@ -165,6 +165,8 @@ def _read_within_block(
         new_node = read_changed_items(page, index, node, items, now) if items else None
     if new_node is None or spare < 0:
         return None
+    tokens = tokens_of_changed_rows(page, index, rows, now) if rows else None
+    tokens = tokens_of_changed_items(page, index, items, now) if items else tokens
     (start, end), below = before.spans[index], before.spans[index + 1 :]
     return Reading(
         body,
@@ -174,6 +176,9 @@ def _read_within_block(
         opaque=False,
         spent=before.spent + now.steps_used,
         spare=spare,
+        outline=_join_outline(before, body, index, [Segment(start, end + shift, tokens)], index + 1, shift)
+        if tokens
+        else None,
     )
 
 

@@ -10,7 +10,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.markdown.read.page_outline import Outline
+from markdown_it.token import Token
+
+from mirrord.markdown.read.page_outline import Outline, splice_tokens
 from mirrord.markdown.read.reader import read_block
 from mirrord.markdown.schema.document import Node
 
@@ -79,3 +81,14 @@ def read_changed_rows(node: Node, rows: ChangedRows, now: Outline) -> Node | Non
         return None
     content = [*old[: rows.first + 1], *new[2:-1], *old[rows.last :]]
     return {**node, "content": content} if len(content) * len(old[0]["content"]) < _MAX_CELLS else None
+
+
+def tokens_of_changed_rows(before: Outline, index: int, rows: ChangedRows, now: Outline) -> Sequence[Token] | None:
+    """The tokens of that table after the edit; None: the whole page has to be parsed for them."""
+    old, new = before.segments[index].tokens or (), now.segments[0].tokens or ()
+    places, new_places = _row_places(old), _row_places(new)
+    return splice_tokens(old, new, (places[rows.first], places[rows.last]), (new_places[1], new_places[-1]))
+
+
+def _row_places(tokens: Sequence[Token]) -> Sequence[int]:
+    return [at for at, token in enumerate(tokens) if token.type == "tr_open"]

@@ -236,3 +236,19 @@ def test_a_page_that_comes_over_the_parsers_limit_is_left_to_the_whole(count: in
     assert not before.opaque
 
     assert (read_after_edit(before, _PLAIN + costly * (count + 1) + _PLAIN) is not None) == again
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        (_PLAIN + "".join(f"- item {number}\n  - inside {number}\n" for number in range(9)), "item 5"),
+        (_PLAIN + "".join(f"1. item {number}\n\n   inside {number}\n\n" for number in range(9)), "item 5"),
+        (_PLAIN + _TABLE + "".join(f"| row {number} | b |\n" for number in range(9)), "row 5"),
+    ],
+)
+def test_after_an_edit_in_a_list_or_table_the_next_one_need_not_parse_the_page(text: str, old: str) -> None:
+    after = read_after_edit(read_whole(text + "\nEnd\n"), text.replace(old, "*other* word") + "\nEnd\n")
+
+    assert after is not None
+    assert after.outline is not None
+    same(after, after.body)
