@@ -6,6 +6,8 @@ import psycopg
 import pytest
 from playwright.async_api import Browser, expect
 
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, becomes, ready, row_of
 from tests.console.test_views import operator
@@ -18,7 +20,7 @@ HALTED_PAGES = 150  # more than a tenth of what the tenant has
 
 
 async def test_pages_whose_files_are_gone_are_not_on_disk_nor_their_mirror_in_sync(
-    console: Console, browser: Browser
+    console: Console, browser: Browser, admin_dsn: str
 ) -> None:
     files = [console.mirrord.file(f"Halted/Page {number:03}.md") for number in range(HALTED_PAGES)]
     for number, file in enumerate(files):
@@ -33,6 +35,14 @@ async def test_pages_whose_files_are_gone_are_not_on_disk_nor_their_mirror_in_sy
     await expect(state).to_have_text("its deletion waits for a decision", timeout=PATIENCE)
     await decider.page.goto(f"{console.url}/t/console/status")
     await expect(decider.page.locator(".standing").first).to_contain_text("to be decided", timeout=PATIENCE)
+    async with Database(admin_dsn, size=1) as database:
+        await tenant_rows.ensure_tenant(database, "quiet")  # with one tenant there is no list
+    line = decider.page.locator("li[data-name=console]")
+    async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds
+        while not await line.count():
+            await decider.page.goto(console.url)
+            await ready(decider)
+    await expect(line).to_contain_text("to confirm", timeout=PATIENCE)
     async with asyncio.timeout(PATIENCE / 1000):  # losses that are seen later have a halt of their own
         while not all(file.exists() for file in files):
             await decider.page.goto(f"{console.url}/t/console/attention")

@@ -448,6 +448,12 @@ export const STATUS = {
 };
 
 export const TENANTS = {
+  things: {
+    approvals: (count) => (count === 1 ? "1 request" : `${count} requests`),
+    halts: (count) => (count === 1 ? "1 loss to confirm" : `${count} losses to confirm`),
+    conflicts: (count) => (count === 1 ? "1 conflict" : `${count} conflicts`),
+    problems: (count) => (count === 1 ? "1 problem" : `${count} problems`),
+  },
   waits: (names) => `Decisions wait in ${names}.`,
   andMore: (names, count) => `${names} and ${count} more`,
   nothing: "Nothing waits for you.",

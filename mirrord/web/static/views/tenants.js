@@ -1,12 +1,11 @@
 /** The list of tenants: the state of each, and what waits in it for a person. */
 import { send } from "../server/api.js";
-import { many, trying } from "../elements/dom.js";
+import { trying } from "../elements/dom.js";
 import { TENANTS } from "../words.js";
 
 const EVERY = 10000; // ms between two requests, each for some of the tenants
 const MAX_NAMES = 5; // of tenants in one sentence
 const counted = new Map();
-const things = { approvals: "request", halts: "halt", conflicts: "conflict", problems: "problem" };
 
 /** How far files and pages agree; nothing is in sync where deletions or files wait for a person. */
 function stateOf(state, counts) {
@@ -21,7 +20,7 @@ function show(name, counts, state) {
   const [badge, words] = [line.querySelector(".count"), line.querySelector(".hint")];
   badge.textContent = String(all);
   badge.hidden = all === 0;
-  const waits = Object.entries(things).filter(([key]) => counts[key]).map(([key, thing]) => many(counts[key], thing));
+  const waits = Object.entries(TENANTS.things).filter(([key]) => counts[key]).map(([key, say]) => say(counts[key]));
   words.textContent = [stateOf(state, counts), ...waits].filter(Boolean).join(", ");
 }
 
