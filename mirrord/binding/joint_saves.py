@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import psycopg
 
@@ -14,7 +15,7 @@ from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_writes, binding_rows
 from mirrord.db.bindings.bound_pages import PageVersion
 from mirrord.db.bindings.page_state import PageState
-from mirrord.db.bindings.save_queries import KnownRow, SaveQueries, ask_for_row
+from mirrord.db.bindings.save_queries import KnownRow, SaveQueries, ask_for_row, ask_if_bound
 from mirrord.db.database import Connection
 from mirrord.domain.entry import FILE_ACTOR, EntryId, TenantId
 from mirrord.errors import Damaged, Halted, Stale, UserError
@@ -37,12 +38,11 @@ class JointSaves:
     _resting: dict[TenantId, float] = field(default_factory=dict)
 
     async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:
-        """Ask about the app's row of a page that is about to be saved; None: there can be none."""
+        """Ask whether a page that may be saved is bound; None: no row can be written with it."""
         earlier = self.binding_of(tenant) if time.monotonic() >= self._resting.get(tenant, 0.0) else None
         if earlier is None or connection.is_cluster or earlier.source.mapping.links is not None:
             return None
-        queries = await ask_for_row(connection, earlier.questions(is_early=True), entry)
-        return _RowSave(self, connection, earlier, queries) if queries is not None else None
+        return _RowSave(self, connection, earlier, entry, await ask_if_bound(connection, earlier.row, entry))
 
     def rest(self, tenant: TenantId) -> None:
         """Make no joint save for a moment, unless resume() is called."""
@@ -53,14 +53,21 @@ class JointSaves:
         self._resting.pop(tenant, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _RowSave:
-    """The row of one page. earlier: its binding, as the last pass knew it."""
+    """The row of one page. earlier: its binding, as the last pass knew it. is_bound: a cursor."""
 
     saves: JointSaves
     connection: Connection
     earlier: KnownBinding
-    queries: SaveQueries
+    entry: EntryId
+    is_bound: Any
+    queries: SaveQueries | None = None
+
+    async def ask(self) -> None:
+        """Ask about the row of a bound page, with the statement that follows."""
+        if (await self.is_bound.fetchone()) == (True,):
+            self.queries = await ask_for_row(self.connection, self.earlier.questions(is_early=True), self.entry)
 
     async def carry(self, save: PageSave) -> None:
         """
@@ -68,7 +75,7 @@ class _RowSave:
 
         Raises NoJointSave if that fails: the transaction is to be taken back, and the page saved without its row.
         """
-        row = await self.queries.load()
+        row = await self.queries.load() if self.queries is not None and save.entry == self.entry else None
         state = _state_of(row, self.earlier, save) if row is not None else None
         if row is None or state is None:
             return

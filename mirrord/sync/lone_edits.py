@@ -129,10 +129,12 @@ async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR, changes) as connection,
         ):
+            joint = await _begin_joint_save(connection, sides, record.entry)
             observation = await observe_save(connection, sides, known_page.view)
             decision = await _decide_save(parts, observation, applied) if observation is not None else None
             if decision is not None:
-                joint = await _begin_joint_save(connection, sides, decision)
+                if joint is not None:
+                    await joint.ask()
                 version = await write_save(connection, sides, decision, page, changes)
                 if version is not None:
                     applied.carried_out.append(decision)
@@ -155,10 +157,8 @@ async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
     return True
 
 
-async def _begin_joint_save(connection: Connection, sides: Sides, decision: Decision) -> JointSave | None:
-    if sides.companion is None:
-        return None
-    return await sides.companion.begin(connection, sides.tenant, decision.state.entry)
+async def _begin_joint_save(connection: Connection, sides: Sides, entry: EntryId) -> JointSave | None:
+    return await sides.companion.begin(connection, sides.tenant, entry) if sides.companion is not None else None
 
 
 def _concerns_row(error: Exception) -> bool:

@@ -32,6 +32,10 @@ SELECT held.*, (SELECT t.dialect FROM mirrord.tenant AS t WHERE t.id = %(tenant)
                        ELSE '' END, true) <> ''
   FROM held, types"""
 
+_IS_BOUND = """
+SELECT EXISTS (SELECT FROM mirrord.binding_entry AS e
+                WHERE (e.tenant_id, e.binding_id, e.entry_id) = (%s, %s, %s))"""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownRow:
@@ -56,6 +60,12 @@ class SaveQueries:
             return None
         *of_binding, dialect, is_readable = row
         return KnownRow(BindingRow(*of_binding), Dialect(dialect), await self.rows.load_all()) if is_readable else None
+
+
+async def ask_if_bound(connection: Connection, earlier: BindingRow, entry: EntryId) -> Any:
+    """Ask, with the next statement, whether the page *entry* is bound; a cursor: its only row says so."""
+    with unsent_statements(connection):
+        return await connection.execute(_IS_BOUND, (earlier.tenant, earlier.id, entry))
 
 
 async def ask_for_row(connection: Connection, questions: PassQuestions, entry: EntryId) -> SaveQueries | None:

@@ -23,6 +23,9 @@ class PageSave:
 class JointSave(Protocol):
     """What accompanies the save of one page."""
 
+    async def ask(self) -> None:
+        """The page is saved with the statement that follows: ask, with that, what accompanies it."""
+
     async def carry(self, save: PageSave) -> None:
         """Write it, in the same transaction. Raises NoJointSave if that fails."""
 
@@ -34,4 +37,4 @@ class SaveCompanion(Protocol):
     """Knows what accompanies saves."""
 
     async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:
-        """Ask, with the statement that follows, what accompanies the save of the page *entry*; None: nothing."""
+        """Ask, with the statement that follows, whether a save of the page *entry* is accompanied; None: it is not."""
