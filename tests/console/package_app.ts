@@ -49,5 +49,32 @@ await underived.saveNow()
 const isEditableAfter = underived.editor.isEditable
 underived.destroy()
 
-console.log(JSON.stringify({ untouched, saved, underived: { isEditableBefore, isEditableAfter, asRead, text } }))
+// A notification that comes late, and an app that itself lets nobody edit for a while.
+const overVersions: number[] = []
+const late = openPage({
+  page: { id: 'c', version: 7, content: null },
+  save: (_, version) => {
+    overVersions.push(version)
+    return Promise.resolve({ version: version + 1 })
+  },
+})
+late.update({ id: 'c', version: 6, content: words('old words') })
+const editable = { afterOlder: late.editor.isEditable, afterApp: true, afterDocument: true, afterAppAgain: false }
+late.editor.view.dispatch(late.editor.state.tr.insertText('z', 1))
+await late.saveNow()
+const savedAfterOlder = [...overVersions]
+late.editor.setEditable(true)
+editable.afterApp = late.editor.isEditable
+late.editor.setEditable(false)
+late.update({ id: 'c', version: 7, content: words('new words') })
+editable.afterDocument = late.editor.isEditable
+late.editor.setEditable(true)
+editable.afterAppAgain = late.editor.isEditable
+late.editor.view.dispatch(late.editor.state.tr.insertText('z', 1))
+await late.saveNow()
+const lateText = late.editor.getText()
+late.destroy()
+const stale = { editable, savedAfterOlder, overVersions, text: lateText }
+
+console.log(JSON.stringify({ untouched, saved, underived: { isEditableBefore, isEditableAfter, asRead, text }, stale }))
 process.exit()

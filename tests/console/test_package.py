@@ -129,5 +129,20 @@ def test_a_page_without_a_document_cannot_be_edited_or_saved_until_it_has_one(ou
     assert underived["asRead"] == ["10 true"]
 
 
+def test_an_older_version_that_arrives_late_makes_no_page_without_a_document_editable(outcome: Any) -> None:
+    stale = outcome["stale"]
+
+    assert (stale["editable"]["afterOlder"], stale["savedAfterOlder"]) == (False, [])
+    assert stale["overVersions"] == [7]
+    assert "new words" in stale["text"]
+
+
+def test_a_page_is_editable_when_it_has_a_document_and_the_app_lets_it_be(outcome: Any) -> None:
+    editable = outcome["stale"]["editable"]
+
+    assert editable["afterApp"] is False
+    assert (editable["afterDocument"], editable["afterAppAgain"]) == (False, True)
+
+
 def test_versions_may_be_texts_as_drivers_give_large_numbers(outcome: Any) -> None:
     assert "more words" in outcome["underived"]["text"]

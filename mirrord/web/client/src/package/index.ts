@@ -54,7 +54,6 @@ export function openPage(options: Options): OpenPage {
   const content = options.page.content ?? { type: 'doc', content: [] }
   const editor = new Editor({
     element: options.element ?? null,
-    editable: options.page.content !== null, // else what is typed would be written over a page that nobody saw
     extensions: all,
     content: hold(content, getSchema(all)),
     enableContentCheck: true,
@@ -66,6 +65,7 @@ export function openPage(options: Options): OpenPage {
   dispatch(editor, identified(editor.state.tr))
   const saving = new Saving(deskOf(editor, options), () => began, Number(options.page.version), false)
   let isDerived = options.page.content !== null
+  const unlock = isDerived ? () => undefined : locked(editor)
   editor.on('transaction', ({ transaction, appendedTransactions }) => {
     const isTyped = [transaction, ...appendedTransactions].some((each) => each.docChanged)
     if (isDerived && isTyped && !transaction.getMeta(ELSEWHERE)) saving.changed()
@@ -74,9 +74,9 @@ export function openPage(options: Options): OpenPage {
     editor,
     update(page) {
       saving.arrived(pageOf(page))
-      if (isDerived || !page.content) return
+      if (isDerived || !page.content || Number(page.version) < Number(options.page.version)) return
       isDerived = true
-      editor.setEditable(true)
+      unlock()
     },
     unsaved: () => saving.unsaved(),
     saveNow: () => saving.now(),
@@ -84,6 +84,24 @@ export function openPage(options: Options): OpenPage {
       saving.end()
       editor.destroy()
     },
+  }
+}
+
+/**
+ * Lets nobody edit, whatever the app sets, until the returned function is called: what is typed would be written over a
+ * page that nobody saw. Then what the app wants holds again.
+ */
+function locked(editor: Editor): () => void {
+  const setOptions = editor.setOptions.bind(editor)
+  let isWanted = editor.options.editable
+  editor.setOptions = (set = {}) => {
+    isWanted = set.editable ?? isWanted
+    setOptions({ ...set, editable: false })
+  }
+  editor.setOptions()
+  return () => {
+    editor.setOptions = setOptions
+    editor.setEditable(isWanted)
   }
 }
 
