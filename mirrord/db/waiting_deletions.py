@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EMPTY_DIGEST, Actor, EntryId, Kind, TenantId
 
+UNDONE = "undone"  # the reason of a halt about what an undo takes out of another one
 PENDING_SECONDS = 30  # seconds after which a deletion that reached neither rows nor a halt is none any more
 
 _WAITING = """
@@ -63,7 +64,7 @@ SELECT DISTINCT ON (page.id) page.id, page.kind, page.name, told.occurred_at, to
        AND (version.deleted OR page.kind = 'folder' AND version.version = page.version))
  ORDER BY page.id, told.occurred_at DESC"""  # a page lives on as a folder where attachments below keep it
 _LOCK = """
-SELECT mirror_id, reason, side, entries FROM mirrord.halt
+SELECT mirror_id, side, entries FROM mirrord.halt
  WHERE tenant_id = %s AND id = %s AND closed_at IS NULL AND decision IS NULL FOR UPDATE"""
 _DISCARD = """
 UPDATE mirrord.halt SET decision = 'discard', decided_at = statement_timestamp(), decided_by = %s
@@ -177,16 +178,20 @@ async def take_from_halt(
     is discarded itself. False: it is decided or closed by now, or is not about all of them.
     """
     row = await (await connection.execute(_LOCK, (tenant, halt))).fetchone()
-    if row is None or not set(entries) <= set(row[3]):
+    if row is None or not set(entries) <= set(row[2]):
         return False
-    mirror, reason, side, listed = row
+    mirror, side, listed = row
     decider = Jsonb({"kind": actor.kind, "name": actor.name})
     remaining = [entry for entry in listed if entry not in entries]
     if not remaining:
         await connection.execute(_DISCARD, (decider, tenant, halt))
         return True
-    note = f" {len(entries)} of them were taken back by an undo."
+    note = f" {_taken_back(len(entries))}; {len(remaining)} still {'waits' if len(remaining) == 1 else 'wait'}."
     await connection.execute(_SHORTEN, (remaining, note, tenant, halt))
-    sentence = f"{len(entries)} deletions that waited are taken back by an undo."
-    await connection.execute(_ADD_DISCARDED, (tenant, mirror, reason, side, sentence, list(entries), decider))
+    sentence = f"{_taken_back(len(entries))}."
+    await connection.execute(_ADD_DISCARDED, (tenant, mirror, UNDONE, side, sentence, list(entries), decider))
     return True
+
+
+def _taken_back(count: int) -> str:
+    return f"{count} {'was' if count == 1 else 'were'} taken back by an undo"

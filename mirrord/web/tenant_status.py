@@ -20,7 +20,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
 from mirrord.domain.trust import Trust
 from mirrord.operations.review_decisions import Acceptance
-from mirrord.sync.decisions.guard import ADVICE, describe_effects
+from mirrord.sync.decisions.guard import describe_effects, split_sentence
 from mirrord.web import conflict_writer
 from mirrord.web.request_context import (
     CHANNEL,
@@ -148,11 +148,13 @@ def _approval_facts(request: StoredRequest) -> dict[str, Any]:
 
 def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
     apply, discard = describe_effects(halt.side, len(halt.entries))
+    happened, note = split_sentence(halt.sentence)
     return {
         "id": halt.id,
         "reason": halt.reason,
         "side": halt.side,
-        "sentence": halt.sentence.removesuffix(ADVICE),  # the console has buttons for it
+        "sentence": " ".join((happened, note)).rstrip(),  # the console has buttons for what else it says
+        "note": note,
         "count": len(halt.entries),
         "paths": paths,
         "decision": halt.decision,

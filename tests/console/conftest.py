@@ -19,6 +19,7 @@ from tests.console import chromium
 from tests.console.bundle import built
 from tests.console.people import Person, follow, link_of
 from tests.support.commands import Near
+from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -45,15 +46,31 @@ class Console:
 @pytest.fixture(scope="session")
 def console(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A daemon at work on a copy of the sample."""
+    with Near(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
+        shutil.copytree(SAMPLE, mirrord.root)
+        yield started(mirrord)
+
+
+@pytest.fixture
+def small_console(fresh_dsn: str, tmp_path: Path) -> Iterator[Console]:
+    """A daemon of one test, with two pages, of which a test may lose all."""
+    with Near(tmp_path / "installation", dsn=fresh_dsn) as mirrord:
+        for name in ("One.md", "Two.md"):
+            save(mirrord.file(name), f"# {name}\n")
+        console = started(mirrord)
+        mirrord.flush()
+        yield console
+
+
+def started(mirrord: Mirrord) -> Console:
+    """The console of a daemon that is started here; skips the test where there is no browser."""
     if not chromium.PROGRAM.exists():
         pytest.skip("Debian's chromium is needed for tests of the console: apt-get install chromium")
     built()
-    with Near(tmp_path_factory.mktemp("console") / "installation", tenant="console", dsn=admin_dsn) as mirrord:
-        shutil.copytree(SAMPLE, mirrord.root)
-        started = Console(mirrord, f"http://127.0.0.1:{_free_port()}")
-        started.up()
-        assert mirrord.app  # commands run in this process, where a test's loop would be in their way
-        yield started
+    console = Console(mirrord, f"http://127.0.0.1:{_free_port()}")
+    console.up()
+    assert mirrord.app  # commands run in this process, where a test's loop would be in their way
+    return console
 
 
 def _free_port() -> int:

@@ -135,6 +135,12 @@ def describe_effects(side: str | None, count: int) -> tuple[str, str]:
     return loss.apply.format(n=count), loss.discard.format(n=count)
 
 
+def split_sentence(sentence: str) -> tuple[str, str]:
+    """What the sentence of a halt says without its advice: what happened, and what an undo has added, or ""."""
+    happened, _, note = sentence.partition(ADVICE)
+    return happened, note.strip()
+
+
 def check_root(*, exists: bool, same: bool) -> Alarm | None:
     """The alarm for a missing or replaced root. Nothing is read or written while there is one."""
     if not exists:

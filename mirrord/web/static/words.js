@@ -3,6 +3,9 @@
  * The editor has its own in client/src/words.ts, and the server's pages theirs in templates/words.json.
  */
 
+/** A sentence that begins with a word of another one. */
+export const capital = (words) => `${words[0].toUpperCase()}${words.slice(1)}`;
+
 export const COMMON = {
   noAnswer: "The server does not answer.",
   cancel: "Cancel",
@@ -218,7 +221,7 @@ export const ATTENTION = {
   review: "Review page by page",
   asked: (what, actor, when, until) => `${what}, asked by ${actor} ${when}; waits until ${until}`,
   details: "Details",
-  meant: (effect) => `${effect[0].toUpperCase()}${effect.slice(1)}. Is that meant?`,
+  meant: (effect) => `${capital(effect)}. Is that meant?`,
   yes: "Yes",
   decided: "Decided; it will be carried out within two seconds.",
   isDecided: (decision) => `Decided: ${decision}. It is being carried out.`,
@@ -259,47 +262,66 @@ export const ATTENTION = {
   },
 };
 
-const things = (count) => (count === 1 ? "1 page or file" : `${count.toLocaleString()} pages and files`);
-const pagesOf = (count) => (count === 1 ? "1 page" : `${count.toLocaleString()} pages`);
-const ACCIDENT = "because so many at once are often an accident";
+const things = (count, more = "") => (count === 1 ? `1${more} page or file` : `${count.toLocaleString()}${more} pages and files`);
+const pagesOf = (count, more = "") => (count === 1 ? `1${more} page` : `${count.toLocaleString()}${more} pages`);
 
-/** What waits for a decision, by where it was seen, and what each decision does. Others are said by the server. */
+/** What waits for a decision, by where it was seen, and what each decision does. `cause`: why the loss of all waits. */
 export const HALTS = {
   file: {
-    title: (count) => `${things(count)} disappeared from disk. Nothing is deleted here until you decide, ${ACCIDENT}.`,
+    of: things,
+    all: "all synced pages and files",
+    lost: (what) => `${what} disappeared from disk. Nothing is deleted here until you decide`,
+    cause: "the folder may have been emptied, or its disk may not be mounted",
     apply: (count) => `${things(count)} will be deleted here too; the history stays`,
     discard: (count) => `${things(count)} will be written to disk again`,
   },
   row: {
-    title: (count) => `The deletion of ${things(count)} waits. The files stay until you decide, ${ACCIDENT}.`,
+    of: things,
+    all: "all synced pages and files",
+    lost: (what) => `the deletion of ${what} waits. The files stay until you decide`,
+    cause: "nothing would be left",
     apply: (count) => `the files of ${things(count)} will go to the trash`,
     discard: (count) => `${things(count)} will be restored`,
   },
   emptied: {
-    title: (count) => `${pagesOf(count)} lost all text on disk. The text stays here until you decide, ${ACCIDENT}.`,
+    of: pagesOf,
+    all: "all synced pages",
+    lost: (what) => `${what} lost all text on disk. The text stays here until you decide`,
+    cause: "nothing would be left",
     apply: (count) => `${pagesOf(count)} will be empty; the history stays`,
     discard: (count) => `${pagesOf(count)} will get the text back on disk`,
   },
   vanished: {
-    title: (count) => `${things(count)} vanished from the database without a deletion. The files stay until you decide, ${ACCIDENT}.`,
+    of: things,
+    all: "all synced pages and files",
+    lost: (what) => `${what} vanished from the database without a deletion. The files stay until you decide`,
+    cause: "the database may have been emptied, or be another one",
     apply: (count) => `the files of ${things(count)} will go to the trash`,
     discard: (count) => `${things(count)} will be made again from the files`,
   },
-  app: {
-    title: (count) => `${pagesOf(count)} disappeared from the app. Nothing is deleted here until you decide, ${ACCIDENT}.`,
-    apply: (count) => `${pagesOf(count)} will be deleted here too; the history stays`,
-    discard: () => "nothing changes",
-  },
-  page: {
-    title: (count) => `The deletion of ${pagesOf(count)} of an app waits. The app keeps everything until you decide, ${ACCIDENT}.`,
-    apply: (count) => `${pagesOf(count)} will be deleted in the app`,
-    discard: () => "nothing changes",
-  },
   content: {
-    title: (count) => `An app wrote ${pagesOf(count)} without any text, or without its special blocks. The files stay until you decide.`,
+    of: pagesOf,
+    lost: (what) => `an app wrote ${what} without any text, or without the special blocks. The files stay until you decide`,
     apply: (count) => `${pagesOf(count)} will be what the app wrote; the history stays`,
     discard: (count) => `${pagesOf(count)} will get the text of the files again; what the app wrote stays in the history`,
   },
+};
+
+const MANY = ({ of, lost }, count) => `${lost(of(count))}, because so many at once are often an accident.`;
+const ALL = ({ all, lost, cause }) => `${lost(all)}, because ${cause}.`;
+const MORE = ({ of, lost }, count) => `${lost(of(count, " more"))}, because an earlier loss waits for a decision.`;
+
+/** The titles of halts, by their reason. Others are said by the server. */
+export const HALT_TITLES = {
+  "mass-delete": MANY,
+  "mass-empty": MANY,
+  "database-shrank": MANY,
+  "mass-content-lost": MANY,
+  "root-emptied": ALL,
+  "all-mass-delete": ALL,
+  "all-mass-empty": ALL,
+  "all-database-shrank": ALL,
+  halted: MORE,
 };
 
 /** What happened, as the end of a sentence that begins with who did it. */

@@ -2,7 +2,7 @@
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
 import { problemCard } from "../elements/problems.js";
 import { change, getFor, href, tenant } from "../server/api.js";
-import { ATTENTION, EVENTS, HALTS } from "../words.js";
+import { ATTENTION, EVENTS, HALTS, HALT_TITLES, capital } from "../words.js";
 
 let place = null;
 let get = null; // as long as the view is shown
@@ -75,6 +75,13 @@ function pathsOf(one) {
   return one.count > 3 ? make("details", {}, make("summary", {}, ATTENTION.allPaths(one.count)), list) : list;
 }
 
+/** What was lost and why that waits; with words of the server, the whole of its sentence. */
+function happened(one) {
+  const [words, title] = [HALTS[one.side], HALT_TITLES[one.reason]];
+  if (!words || !title) return [one.sentence, null];
+  return [capital(title(words, one.count)), one.note ? make("p", {}, one.note) : null];
+}
+
 function halt(one) {
   const words = HALTS[one.side];
   const [apply, discard] = words ? [words.apply(one.count), words.discard(one.count)] : [one.apply, one.discard];
@@ -84,7 +91,7 @@ function halt(one) {
     }
   };
   return card(
-    words?.title(one.count) ?? one.sentence,
+    ...happened(one),
     pathsOf(one),
     one.decision
       ? make("p", {}, ATTENTION.isDecided(ATTENTION.decisions[one.decision] ?? one.decision))
