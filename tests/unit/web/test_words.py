@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mirrord.web
+from mirrord.sync.decisions.guard import check_all, check_emptied, weigh_deletions, weigh_held_contents
 
 WEB = Path(mirrord.web.__file__).parent
 SCRIPTS = ("static/words.js", "client/src/words.ts")
@@ -40,3 +41,13 @@ def test_words_of_templates_name_nothing_internal() -> None:
 @pytest.mark.parametrize("word", ["PageWritten", "create_folder", "see `mirrord conflicts show 3`", "try --port"])
 def test_a_word_from_the_code_is_found(word: str) -> None:
     assert INTERNAL.search(word)
+
+
+def test_every_reason_for_a_halt_has_a_title() -> None:
+    alarms = [check_emptied(0, 2), weigh_held_contents(100, 100, is_halted=False)]
+    for side in ("file", "row", "emptied", "vanished"):
+        alarms += [weigh_deletions(side, 100, 0, 100), check_all(side, 2, 2)]
+    reasons = {alarm.reason for alarm in alarms if alarm is not None}
+    titles = (WEB / "static" / "words.js").read_text(encoding="utf-8").partition("HALT_TITLES = {")[2].partition("}")[0]
+
+    assert reasons == set(re.findall(r'"([a-z-]+)": \w+', titles))
