@@ -307,7 +307,7 @@ class Database:
     def _count_breaks(self) -> Iterator[None]:
         try:
             yield
-        except psycopg.errors.LockNotAvailable:  # the connection still works
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):  # the connection still works
             raise
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.break_count += 1

@@ -3,12 +3,13 @@
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from mirrord.domain.entry import TenantId
 
@@ -107,14 +108,31 @@ async def joined_statements(connection: psycopg.AsyncConnection[Any]) -> AsyncIt
     Nothing may be fetched in the block, and no other pipeline may begin in it. In a pipelined_transaction() it takes
     along what was not sent yet.
     """
+    outer = connection._pipeline
+    before = outer.command_queue if outer is not None else None
+    outbox = before if isinstance(before, CommandQueue) else CommandQueue()
     try:
-        async with connection.pipeline() as pipeline:
-            before = pipeline.command_queue
-            pipeline.command_queue = outbox = before if isinstance(before, CommandQueue) else CommandQueue()
+        async with _pipeline_with(connection, outbox):
             with outbox.hold():
                 yield
     except psycopg.errors.PipelineAborted as error:
         raise _first_error_of(error) from None
+
+
+@asynccontextmanager
+async def _pipeline_with(connection: psycopg.AsyncConnection[Any], outbox: CommandQueue) -> AsyncIterator[None]:
+    """
+    A pipeline with the commands of *outbox*, perhaps within another one that has the same.
+
+    The driver would begin an inner one with a round trip for these, which is only needed where answers to others are
+    due.
+    """
+    is_answered = connection.pgconn.transaction_status != TransactionStatus.ACTIVE
+    async with AsyncExitStack() as stack:
+        with outbox.hold() if is_answered else nullcontext():
+            pipeline = await stack.enter_async_context(connection.pipeline())
+        pipeline.command_queue = outbox
+        yield
 
 
 @contextmanager

@@ -2,17 +2,20 @@
 
 import asyncio
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGconn
 
 from mirrord.db.database import POOL_TIMEOUT_SECONDS, Connection, Database, set_parents
-from mirrord.db.transactions import CommandQueue, pipelined_transaction
+from mirrord.db.transactions import CommandQueue, joined_statements, pipelined_transaction, unsent_statements
 from mirrord.domain.entry import TenantId
+from mirrord.errors import TooSlow
 from tests.support import rows
 
 ADD = "INSERT INTO mirrord.page (tenant_id, id, name, markdown) VALUES (%s, %s, %s, 'text')"
@@ -26,6 +29,21 @@ async def add(connection: Connection, tenant: TenantId, entry: UUID, name: str) 
 
 def names(app: rows.Connection) -> list[str]:
     return [name for (name,) in app.execute("SELECT name FROM mirrord.page ORDER BY name").fetchall()]
+
+
+@contextmanager
+def sent_messages(connection: PGconn, file: Path) -> Iterator[list[str]]:
+    """The names of the messages that the block sends, known after it."""
+    names: list[str] = []
+    with file.open("w+") as messages:
+        connection.trace(messages.fileno())
+        try:
+            yield names
+        finally:
+            connection.untrace()
+        messages.seek(0)
+        fields = [line.split("\t") for line in messages]
+    names += [message[3].strip() for message in fields if message[1] == "F"]
 
 
 async def one_is_left(database: Database, tenant: TenantId) -> None:
@@ -54,17 +72,39 @@ async def test_a_transaction_takes_one_round_trip_and_one_for_each_fetch(
         await one_is_left(alone, tenant)
         async with alone.autocommit() as connection:
             traced = connection.pgconn
-        with (tmp_path / "messages").open("w+") as file:
-            traced.trace(file.fileno())
+        with sent_messages(traced, tmp_path / "messages") as sent:
             async with alone.transaction(tenant) as connection:
                 for _ in range(fetches):
                     await (await connection.execute("SELECT 1")).fetchone()
-            traced.untrace()
-            file.seek(0)
-            messages = [line.split("\t") for line in file]
-    sent = [message[3].strip() for message in messages if message[1] == "F"]
     assert sent.count("Sync") == 1
     assert sent.count("Flush") in (fetches, fetches + 1)  # one more where leaving the pipeline finds no answer yet
+
+
+async def test_statements_that_are_joined_take_those_along_that_were_not_sent(
+    database: Database, tenant: TenantId, tmp_path: Path
+) -> None:
+    async with database.transaction(tenant) as connection:
+        await (await connection.execute("SELECT 1")).fetchone()  # so nothing waits for its answer
+        with sent_messages(connection.pgconn, tmp_path / "messages") as sent:
+            with unsent_statements(connection):
+                await connection.execute("SET LOCAL statement_timeout = '20s'")
+            async with joined_statements(connection):
+                timeout = await connection.execute("SHOW statement_timeout")
+                answer = await connection.execute("SELECT 2")
+    assert [await timeout.fetchone(), await answer.fetchone()] == [("20s",), (2,)]
+    assert (sent.count("Execute"), sent.count("Sync")) == (3, 1)
+
+
+async def test_statements_can_be_joined_while_others_wait_for_their_answers(
+    database: Database, tenant: TenantId
+) -> None:
+    async with asyncio.timeout(20), database.transaction(tenant) as connection:
+        sent = await connection.execute("SELECT 1")
+        with unsent_statements(connection):
+            unsent = await connection.execute("SELECT 2")
+        async with joined_statements(connection):
+            joined = await connection.execute("SELECT 3")
+        assert [await cursor.fetchone() for cursor in (sent, unsent, joined)] == [(1,), (2,), (3,)]
 
 
 async def test_the_settings_of_a_transaction_are_not_prepared(database: Database, tenant: TenantId) -> None:
@@ -102,6 +142,20 @@ async def test_of_a_transaction_with_an_error_nothing_is_kept(
         await add_twice(database, tenant, fetch=fetch)
     assert names(app_connection) == []
     await one_is_left(database, tenant)
+
+
+async def ask_for_too_long(database: Database, tenant: TenantId) -> None:
+    async with database.transaction(tenant) as connection:
+        await connection.execute("SET LOCAL statement_timeout = '10ms'")
+        await (await connection.execute(SLEEP)).fetchone()
+
+
+async def test_a_statement_that_takes_too_long_is_no_broken_connection(database: Database, tenant: TenantId) -> None:
+    breaks = database.break_count
+    with pytest.raises(TooSlow):
+        await ask_for_too_long(database, tenant)
+    await one_is_left(database, tenant)
+    assert database.break_count == breaks
 
 
 async def add_namesakes(database: Database, tenant: TenantId) -> None:
