@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from mirrord.binding.intake import NeedsCare
+from mirrord.binding.intake import NeedsCare, actor_name_of
 from mirrord.binding.known_binding import KnownBinding
 from mirrord.binding.pass_state import PassState, bound_entries_of, rows_of
 from mirrord.binding.row_order import order_rows
@@ -21,8 +21,9 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId, TenantId
 from mirrord.errors import Damaged, Halted, Stale, UserError
 from mirrord.sync.observation.save_companion import JointSave, NoJointSave, PageSave
 
-REST_SECONDS = 5.0  # seconds without joint saves of a tenant after one that failed
+REST_SECONDS = 5.0  # seconds without joint saves of a tenant after one that failed, or took long
 STATEMENT_MS = 200  # milliseconds that a statement, and what an app does at the end, may take: the page waits for it
+QUICK_SECONDS = 0.05  # seconds from the first statement for a row to the commit; every save waits for a slower app
 
 
 @dataclass(slots=True)
@@ -49,13 +50,18 @@ class JointSaves:
         self._resting[tenant] = time.monotonic() + REST_SECONDS
 
     def resume(self, tenant: TenantId) -> None:
-        """Make joint saves again: the last one is committed."""
+        """Make joint saves again: the last one is committed, and was quick."""
         self._resting.pop(tenant, None)
 
 
 @dataclass(slots=True)
 class _RowSave:
-    """The row of one page. earlier: its binding, as the last pass knew it. is_bound: a cursor."""
+    """
+    The row of one page.
+
+    earlier: its binding, as the last pass knew it. is_bound: a cursor. began_at: monotonic time at which the row began
+    to be written; None: it did not.
+    """
 
     saves: JointSaves
     connection: Connection
@@ -63,6 +69,7 @@ class _RowSave:
     entry: EntryId
     is_bound: Any
     queries: SaveQueries | None = None
+    began_at: float | None = None
 
     async def ask(self) -> None:
         """Ask about the row of a bound page, with the statement that follows."""
@@ -79,9 +86,10 @@ class _RowSave:
         state = _state_of(row, self.earlier, save) if row is not None else None
         if row is None or state is None:
             return
+        self.began_at = time.monotonic()
         self.saves.rest(row.binding.tenant)
         try:
-            await app_writes.limit_statements(self.connection, STATEMENT_MS)
+            await app_writes.begin_app_part(self.connection, actor_name_of(row.binding), STATEMENT_MS)
             await self._carry_row(row, state)
         except (NeedsCare, UserError, Stale, Halted, Damaged) as error:
             raise NoJointSave from error
@@ -93,8 +101,12 @@ class _RowSave:
             raise NoJointSave from error
 
     def conclude(self) -> None:
-        """The transaction is committed."""
-        self.saves.resume(self.earlier.row.tenant)
+        """The transaction is committed; after a slow one others do without the row for a moment."""
+        if self.began_at is None:
+            return
+        is_quick = time.monotonic() - self.began_at <= QUICK_SECONDS
+        go_on = self.saves.resume if is_quick else self.saves.rest
+        go_on(self.earlier.row.tenant)
 
     async def _carry_row(self, row: KnownRow, state: PassState) -> None:
         intake = TwoWayIntake(self.connection, row.binding, self.earlier.source, state)

@@ -9,11 +9,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from mirrord.binding.joint_saves import REST_SECONDS
 from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS
 from tests.binding.knowledge_base import ROLE, TWO_WAY_MAPPING, BoundWorld
 from tests.binding.test_lone_changes import ALTERING_TRIGGER
 from tests.support.harness import eventually
 
+TRIES = 5  # saves, of which one writes its row, too
 _WRITERS: LiteralString = """
 SELECT p.xmin::text, b.xmin::text FROM mirrord.page AS p JOIN kb.blocks AS b ON b.page_id = p.id::text
  WHERE p.id::text = %s"""
@@ -28,6 +30,21 @@ BEGIN
 END
 $$;
 CREATE TRIGGER witness AFTER UPDATE ON kb.blocks FOR EACH ROW EXECUTE FUNCTION kb.witness()"""
+# What a trigger of the app does to pages of its tenant, and what is noted of that for events, while it is.
+_CLEARING: LiteralString = """
+CREATE TABLE kb.noted (mirror text);
+CREATE FUNCTION kb.clear() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    UPDATE mirrord.page SET deleted_at = now() WHERE name = 'Shelf' AND deleted_at IS NULL;
+    INSERT INTO kb.noted SELECT o.mirror_id::text FROM mirrord.event_outbox AS o
+      JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (o.tenant_id, o.entry_id) AND p.version = o.version
+     WHERE p.name = 'Shelf' AND p.deleted_at IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER clear AFTER UPDATE ON kb.blocks {time} FOR EACH ROW EXECUTE FUNCTION kb.clear()"""
+_SHELVED: LiteralString = """
+SELECT name, deleted_at IS NOT NULL, updated_by FROM mirrord.page WHERE name IN ('Shelf', 'Box') ORDER BY name"""
 _REFUSAL = """
 CREATE FUNCTION kb.answer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {act}; RETURN NULL; END $$;
 CREATE CONSTRAINT TRIGGER answer AFTER UPDATE ON kb.blocks {time}
@@ -77,33 +94,72 @@ def await_page(world: BoundWorld, page: str, part: str) -> None:
     eventually(lambda: world.admin.execute(query, [part, page]).fetchall() == [(True,)], f"the page has {part!r}")
 
 
-def test_a_save_writes_page_and_row_in_one_transaction(world: BoundWorld, page: str) -> None:
-    world.admin.execute(_WITNESS)
-    edit(world, "Before.", "After.")
-    world.await_body(page, "After.")
-    ((of_page, of_row),) = world.admin.execute("SELECT * FROM kb.witness").fetchall()
-    assert of_page == of_row
-    world.await_rest()
-    assert world.app.block(page)["version"] == 2
-    assert world.app.block(page)["plain_text"] == "After."
-
-
-def test_so_does_an_engine_process(world: BoundWorld, page_of_processes: str) -> None:
-    world.admin.execute(_WITNESS)
-    edit(world, "Before.", "After.")
-    world.await_body(page_of_processes, "After.")
-    ((of_page, of_row),) = world.admin.execute("SELECT * FROM kb.witness").fetchall()
-    assert of_page == of_row
-    world.await_rest()
-
-
-def test_a_row_that_an_app_holds_keeps_no_save_from_its_page(world: BoundWorld, page: str) -> None:
+def edit_while_the_row_is_held(world: BoundWorld, page: str) -> None:
+    """Save the file while an app holds its row, which lets it go when the page is saved."""
     with closing(psycopg.connect(make_conninfo(world.admin.info.dsn, user=ROLE))) as other:
         other.execute("SELECT FROM kb.blocks WHERE page_id = %s FOR UPDATE", [page])
         edit(world, "Before.", "After.")
         await_page(world, page, "After.")
         assert world.app.body_text(page) == "Before."
         other.rollback()
+
+
+def list_writers(world: BoundWorld) -> list[tuple[str, str]]:
+    """The transactions that wrote page and row, of each write of a row since the witness was made."""
+    return [(of_page, of_row) for of_page, of_row in world.admin.execute("SELECT * FROM kb.witness").fetchall()]
+
+
+def test_a_save_writes_page_and_row_in_one_transaction(world: BoundWorld, page: str) -> None:
+    world.admin.execute(_WITNESS)
+    edit(world, "Before.", "After.")
+    world.await_body(page, "After.")
+    ((of_page, of_row),) = list_writers(world)
+    assert of_page == of_row
+    world.await_rest()
+    assert world.app.block(page)["version"] == 2
+    assert world.app.block(page)["plain_text"] == "After."
+
+
+@pytest.mark.parametrize("moment", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["at once", "at its end"])
+@pytest.mark.parametrize("is_joint", [True, False], ids=["with its page", "after its page"])
+def test_what_a_trigger_of_the_app_does_to_pages_is_the_same_in_a_joint_save(
+    world: BoundWorld, page: str, moment: str, is_joint: bool
+) -> None:
+    for title in ("Stays", "Stays too", "And this"):  # else most pages would be gone
+        world.mirrord.file(f"{title}.md").write_text("S.\n")
+    world.mirrord.file("Shelf").mkdir()
+    world.mirrord.file("Shelf.md").write_text("Shelf.\n")
+    world.mirrord.file("Shelf/Box.md").write_text("Box.\n")
+    eventually(lambda: len(world.admin.execute(_SHELVED).fetchall()) == 2, "both files have pages")
+    world.await_rest()
+    world.admin.execute(_WITNESS)
+    world.admin.execute(_CLEARING.format(time=moment).encode())
+    if is_joint:
+        edit(world, "Before.", "After.")
+    else:
+        edit_while_the_row_is_held(world, page)
+    world.await_body(page, "After.")
+    ((of_page, of_row),) = list_writers(world)
+    assert (of_page == of_row) is is_joint
+    author = {"kind": "app", "name": "binding kb"}
+    assert world.admin.execute(_SHELVED).fetchall() == [("Box", True, author), ("Shelf", True, author)]
+    assert world.admin.execute("SELECT mirror FROM kb.noted").fetchall() == [(None,)]
+    world.await_absence("Shelf/Box.md")
+    world.await_absence("Shelf.md")
+    world.await_rest()
+
+
+def test_so_does_an_engine_process(world: BoundWorld, page_of_processes: str) -> None:
+    world.admin.execute(_WITNESS)
+    edit(world, "Before.", "After.")
+    world.await_body(page_of_processes, "After.")
+    ((of_page, of_row),) = list_writers(world)
+    assert of_page == of_row
+    world.await_rest()
+
+
+def test_a_row_that_an_app_holds_keeps_no_save_from_its_page(world: BoundWorld, page: str) -> None:
+    edit_while_the_row_is_held(world, page)
     world.await_body(page, "After.")
     world.await_rest()
 
@@ -143,6 +199,39 @@ def test_an_app_that_takes_long_over_a_write_keeps_no_save_from_its_page(
     of_page, of_row = writers(world, page)
     assert of_page != of_row
     world.await_rest()
+
+
+@pytest.mark.parametrize("moment", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["at once", "at its end"])
+def test_the_save_after_one_that_took_the_app_a_while_does_not_wait_for_it(
+    world: BoundWorld, page: str, moment: str
+) -> None:
+    world.admin.execute(_WITNESS)
+    world.admin.execute(_REFUSAL.format(act="PERFORM pg_sleep(0.07)", time=moment).encode())
+    before = save_jointly(world, page)
+    edit(world, before, "Later.")
+    world.await_body(page, "Later.")
+    of_page, of_row = list_writers(world)[-1]
+    assert of_page != of_row, "the second save waited for the app, too"
+    world.await_rest()
+
+
+def await_time(moment: float) -> None:
+    """Return at a monotonic time."""
+    eventually(lambda: time.monotonic() > moment, "it is time")
+
+
+def save_jointly(world: BoundWorld, page: str) -> str:
+    """Save the file until page and row are written together, from which a busy machine may keep it; the new text."""
+    text = "Before."
+    for number in range(TRIES):
+        before, text, next_at = text, f"After. {number}", time.monotonic() + REST_SECONDS
+        edit(world, before, text)
+        world.await_body(page, text)
+        of_page, of_row = list_writers(world)[-1]
+        if of_page == of_row:
+            return text
+        await_time(next_at)
+    pytest.fail(f"none of {TRIES} saves wrote its row")
 
 
 def test_an_edit_of_a_key_that_the_app_owns_is_taken_back_by_the_binding(world: BoundWorld, page: str) -> None:

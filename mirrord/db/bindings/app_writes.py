@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirrord.db.bindings.app_tables import AppRecord
-from mirrord.db.bindings.bound_pages import acting_as
+from mirrord.db.bindings.bound_pages import acting_as, setting_of_author
 from mirrord.db.database import Connection
 from mirrord.db.transactions import unsent_statements
 
 Values = Mapping[str, Any]
+
+_APP_SETTINGS = b"""
+SELECT set_config('mirrord.actor', %(actor)s, true), set_config('mirrord.mirror', '', true),
+       set_config('mirrord.cascade', '', true), set_config('statement_timeout', %(timeout)s, true)"""
 
 
 async def lock_rows(connection: Connection, role: str, locks: Sequence[str], values: Values) -> list[bool]:
@@ -36,10 +40,18 @@ async def run_together(connection: Connection, role: str, acts: Sequence[tuple[s
     ]
 
 
-async def limit_statements(connection: Connection, milliseconds: int) -> None:
-    """In a pipelined_transaction(): let each statement take so long at most from the next one on, COMMIT included."""
+async def begin_app_part(connection: Connection, actor_name: str, milliseconds: int) -> None:
+    """
+    Let what follows in the pipelined_transaction() of a mirror run as in a pass of a binding.
+
+    Pages that triggers of the app write then have *actor_name* as author and no mirror, and folders take what is in
+    them along; nothing sets that back. Each statement takes *milliseconds* at most. COMMIT has no limit, since Postgres
+    ends the timer before it commits: what is deferred is limited only because finish_changes() runs it, with SET
+    CONSTRAINTS ALL IMMEDIATE.
+    """
+    values = {"actor": setting_of_author(actor_name), "timeout": str(milliseconds)}
     with unsent_statements(connection):
-        await connection.execute(f"SET LOCAL statement_timeout TO {milliseconds}".encode())
+        await connection.execute(_APP_SETTINGS, values)
 
 
 async def write_rows(connection: Connection, role: str, statement: str, values: Values) -> int:

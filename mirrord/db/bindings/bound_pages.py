@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.page_state import PageState
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection
@@ -74,6 +76,11 @@ async def acting_as(connection: Connection, role: str) -> AsyncIterator[None]:
 async def take_role(connection: Connection, role: str) -> None:
     """Act as *role* until the end of the transaction, or until another one is taken."""
     await connection.execute(f'SET LOCAL ROLE "{role}"'.encode())
+
+
+def setting_of_author(name: str) -> str:
+    """The setting `mirrord.actor` of what a binding writes. name: of its author."""
+    return orjson.dumps({"kind": "app", "name": name}).decode()
 
 
 async def insert_pages(connection: Connection, writes: Sequence[PageWrite]) -> dict[EntryId, int]:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from mirrord.db.bindings.binding_rows import COLUMNS, LAST_ENTRY, BindingRow, FeedPlace
+from mirrord.db.bindings.bound_pages import setting_of_author
 from mirrord.db.bindings.pass_rows import IDS_SETTING, AppQuery, PassRows, ask_for_rows
 from mirrord.db.database import Connection
 from mirrord.db.transactions import joined_statements
@@ -146,7 +145,7 @@ async def begin_pass(connection: Connection, questions: PassQuestions, limits: P
     Raises psycopg.errors.UndefinedTable if there is no queue.
     """
     earlier, queries = questions.earlier, None
-    author = orjson.dumps({"kind": "app", "name": questions.actor}).decode()
+    author = setting_of_author(questions.actor)
     settings = {"tenant": str(earlier.tenant), "actor": author, "latch": questions.latch}
     async with joined_statements(connection):
         await connection.execute("BEGIN")
