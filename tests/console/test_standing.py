@@ -34,7 +34,9 @@ async def test_pages_whose_files_are_gone_are_not_on_disk_nor_their_mirror_in_sy
     console.mirrord.file("Halted").rename(console.mirrord.root.parent / "halted aside")
     await expect(state).to_have_text("its deletion waits for a decision", timeout=PATIENCE)
     await decider.page.goto(f"{console.url}/t/console/status")
-    await expect(decider.page.locator(".standing").first).to_contain_text("to be decided", timeout=PATIENCE)
+    standing = decider.page.locator(".standing").first
+    await expect(standing).to_contain_text("to be decided", timeout=PATIENCE)
+    await expect(standing.get_by_role("link")).to_have_attribute("href", "/t/console/attention")
     async with Database(admin_dsn, size=1) as database:
         await tenant_rows.ensure_tenant(database, "quiet")  # with one tenant there is no list
     line = decider.page.locator("li[data-name=console]")

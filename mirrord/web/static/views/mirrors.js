@@ -1,6 +1,7 @@
 /** A tenant's mirrors, as their daemons tell: what waits, how soon changes are carried over, how far long work is. */
 import { make, many, moment } from "../elements/dom.js";
 import { pace, sparkline } from "../elements/sparkline.js";
+import { tenant } from "../server/api.js";
 import { STATUS } from "../words.js";
 
 const KEPT = 60; // of what was told of one direction, while the page is open
@@ -39,7 +40,7 @@ function queue({ waits, since }) {
 /** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
 function standing({ behind, halted, problems, is_held, state, stopped }) {
   if (is_held && stopped) return STATUS.stopped;
-  if (halted) return STATUS.toDecide(many(halted, "change"));
+  if (halted) return make("a", { href: `/t/${tenant}/attention` }, STATUS.toDecide(many(halted, "change")));
   if (behind) return STATUS.behind(many(behind, "change"));
   if (!is_held) return STATUS.wasInSync;
   if (!state) return STATUS.starting;
@@ -49,7 +50,7 @@ function standing({ behind, halted, problems, is_held, state, stopped }) {
 
 function mirror(one) {
   const held = one.is_held ? STATUS.active : STATUS.inactive(moment(one.until));
-  const facts = make("p", { class: "standing" }, `${held}; ${standing(one)}.`);
+  const facts = make("p", { class: "standing" }, `${held}; `, standing(one), ".");
   const why = one.is_held && one.stopped ? make("p", { class: "problem" }, one.stopped) : null;
   const { state } = one;
   const said = state
