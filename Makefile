@@ -62,7 +62,7 @@ test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faul
 check: lint types ## Check style and types, and run the unit tests with a fifth of the examples: about a minute
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=quick tests/unit tests/test_architecture.py
 
-laws: $(EVERYTHING) ## Play every law with all of its examples: tests play two fifths of them, `make check` a fifth
+laws: $(EVERYTHING) ## Play every law with all of its examples: tests play a quarter of them, `make check` a fifth
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=full -m "hypothesis and not slow" tests
 
 house: $(EVERYTHING) ## Print the figures of readability: sizes, names, parameters, citations

@@ -27,7 +27,7 @@ from tests.support.rows import Connection
 
 # Machines here are shared and noisy: laws hold or do not, however long it takes.
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of `make laws`
-settings.register_profile("usual", settings.get_profile("full"), max_examples=40)
+settings.register_profile("usual", settings.get_profile("full"), max_examples=25)
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)  # of `make check`
 settings.load_profile("usual")
 

@@ -7,5 +7,5 @@ _MIN_EXAMPLES = 5
 
 
 def scale_examples(count: int) -> int:
-    """`count` in `make laws`, two fifths of it in a usual run, and a fifth in `make check`."""
+    """`count` in `make laws`, a quarter of it in a usual run, and a fifth in `make check`."""
     return max(_MIN_EXAMPLES, count * settings().max_examples // _FULL_EXAMPLES)
