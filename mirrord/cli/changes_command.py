@@ -163,8 +163,8 @@ def _await_rows(config: Config) -> None:
         click.echo(
             "Some changes of files are not in rows yet; an undo leaves them. `mirrord status` lists them.", err=True
         )
-    except (Unavailable, OSError):
-        return  # no daemon runs here, or it belongs to another user: rows are as they are
+    except (Unavailable, OSError):  # or it belongs to another user
+        click.echo("No daemon could be asked here, so changes that are only in files are left.", err=True)
 
 
 def _request_of(options: _UndoOptions) -> UndoRequest:

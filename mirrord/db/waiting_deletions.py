@@ -54,7 +54,10 @@ SELECT lost.id::text, max(halt.closed_at) FROM mirrord.halt CROSS JOIN LATERAL u
 _PENDING = """
 SELECT DISTINCT ON (page.id) page.id, page.kind, page.name, told.occurred_at, told.actor, told.data ->> 'change_set'
   FROM mirrord.event AS told
-  JOIN mirrord.page AS page ON page.tenant_id = %(tenant)s AND page.id = (told.data ->> 'page_id')::uuid
+  JOIN mirrord.page AS page
+    ON page.tenant_id = %(tenant)s
+   AND page.id = CASE WHEN told.data ->> 'page_id' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+                      THEN (told.data ->> 'page_id')::uuid END
  WHERE told.tenant_id = %(tenant)s AND told.type LIKE '%%Deleted' AND page.deleted_at IS NULL
    AND told.occurred_at > clock_timestamp() - make_interval(secs => %(seconds)s)
    AND NOT EXISTS (

@@ -98,6 +98,19 @@ async def test_an_undo_is_one_transaction_and_a_change_set_of_its_person(
     assert len(outcome.steps) > 5
 
 
+async def test_what_apps_tell_of_things_that_are_no_pages_hinders_no_undo(
+    database: Database, tenant: TenantId, work: Work
+) -> None:
+    async with work.changing() as change_set:
+        work.mirror.write({"Plan.md": "# Plan\n\nanother\n"})
+    for number in ("42", "{}", ""):
+        event = "INSERT INTO mirrord.event (type, data) VALUES ('OrderDeleted', %s)"
+        work.mirror.app.execute(event, [Jsonb({"page_id": number})])
+    outcome = await _undo(database, tenant, work, change_set)
+    assert outcome.change_set is not None
+    assert work.mirror.files()["Plan.md"] == TEXTS["Plan.md"]
+
+
 async def test_what_a_person_wrote_since_stays(database: Database, tenant: TenantId, work: Work) -> None:
     async with work.changing() as change_set:
         work.mirror.write({"Plan.md": TEXTS["Plan.md"].replace("first", "FIRST")})

@@ -47,3 +47,10 @@ async def test_an_undo_says_that_it_leaves_what_does_not_reach_rows_in_time(mirr
         assert undone.returncode != 0
         assert "not in rows yet" in undone.stderr
     assert "second" in (mirrord.text("Page.md") or "")
+
+
+def test_an_undo_without_a_daemon_says_that_it_leaves_what_is_in_files_only(mirrord: Mirrord) -> None:
+    mirrord.stop()
+    undone = mirrord.run("undo", "--by", "hasty", "--since", "1 hour ago")
+    assert undone.returncode != 0
+    assert "only in files are left" in undone.stderr

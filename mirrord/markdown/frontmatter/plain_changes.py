@@ -9,6 +9,7 @@ from mirrord.markdown.frontmatter.yaml_reader import MAX_EXACT_INTEGER, Json, Pr
 _MAX_SOURCE_CHARACTERS = 2_000  # of the front matter; so short, with the change, it reaches no limit of YAML
 _MAX_CHANGE_CHARACTERS = 500
 _OTHER_DOCUMENTS = ("\n---", "\n...", "\r---", "\r...")  # a line that begins so may end the mapping early
+_OTHER_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # which YAML knows beside LF and CR
 
 
 def is_surely_read_back(page: PageText, changes: Mapping[str, Json | Removed]) -> bool:
@@ -34,7 +35,7 @@ def _is_plain_mapping(page: PageText) -> bool:
     source, entries = page.source, page.views.entries
     if not entries or entries[0].key_start != 0 or len(source) > _MAX_SOURCE_CHARACTERS:
         return False
-    return not any(line in source for line in _OTHER_DOCUMENTS)
+    return not any(part in source for part in (*_OTHER_DOCUMENTS, *_OTHER_LINE_ENDS))
 
 
 def _is_plain_value(value: Json | Removed) -> bool:

@@ -11,6 +11,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.markdown.read.reparse import Reading
 
 MAX_CHARACTERS = 200_000  # of all remembered texts; each takes about 60 times as many bytes with tokens and blocks
+READING_CHARACTERS = 200  # what each takes beside its text, counted as characters: a line of eleven has 2.8 kB
 
 
 class KnownReadings:
@@ -31,7 +32,7 @@ class KnownReadings:
         with self._lock:
             reading = self._readings.pop((body, dialect), None)
             if reading is not None:
-                self._characters -= len(body)
+                self._characters -= _size_of(body)
             return reading
 
     def forget_all(self) -> None:
@@ -42,16 +43,20 @@ class KnownReadings:
 
     def remember(self, reading: Reading) -> None:
         """Remember *reading*, and forget those that were remembered first, if there are too many."""
-        if reading.outline is None or "\r" in reading.body or len(reading.body) > self._max_characters:
+        if reading.outline is None or "\r" in reading.body or _size_of(reading.body) > self._max_characters:
             return
         key = reading.body, reading.surroundings.dialect
         with self._lock:
             if key not in self._readings:
-                self._characters += len(reading.body)
+                self._characters += _size_of(reading.body)
             self._readings[key] = reading
             while self._characters > self._max_characters:
                 (body, _), _ = self._readings.popitem(last=False)
-                self._characters -= len(body)
+                self._characters -= _size_of(body)
+
+
+def _size_of(body: str) -> int:
+    return len(body) + READING_CHARACTERS
 
 
 LATEST_READINGS = KnownReadings()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.read.known_readings import LATEST_READINGS, KnownReadings
+from mirrord.markdown.read.known_readings import LATEST_READINGS, READING_CHARACTERS, KnownReadings
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.read.reparse import read_whole
 from mirrord.markdown.write.render import splice_document
@@ -76,7 +76,7 @@ def test_the_text_of_a_save_is_known_to_the_next_one() -> None:
 
 
 def test_the_texts_that_were_remembered_first_are_forgotten_first() -> None:
-    readings = KnownReadings(max_characters=20)
+    readings = KnownReadings(max_characters=20 + 2 * READING_CHARACTERS)
     for text in ("first text\n", "second\n", "third\n"):
         readings.remember(read_whole(text))
 
@@ -86,11 +86,23 @@ def test_the_texts_that_were_remembered_first_are_forgotten_first() -> None:
 
 
 def test_a_text_beyond_the_limit_is_not_remembered_and_pushes_none_out() -> None:
-    readings = KnownReadings(max_characters=20)
+    readings = KnownReadings(max_characters=20 + READING_CHARACTERS)
     readings.remember(read_whole("short\n"))
     readings.remember(read_whole("a longer text than that\n"))
 
     assert readings.recall("short\n", Dialect.PLAIN) is not None
+
+
+def test_short_pages_take_no_more_memory_than_long_ones() -> None:
+    texts = [f"Count: {number}\n" for number in range(1000)]
+    readings = KnownReadings(max_characters=10_000)
+    for text in texts:
+        readings.remember(read_whole(text))
+
+    remembered = [text for text in texts if readings.recall(text, Dialect.PLAIN)]
+
+    assert 0 < len(remembered) <= 10_000 / READING_CHARACTERS
+    assert remembered == texts[-len(remembered) :]
 
 
 def test_the_text_of_a_derivation_beside_saves_is_known_to_the_first_of_them() -> None:

@@ -31,6 +31,7 @@ PIECES = [
         "k: v\n",
         "k: a\x85b\n",
         "k: a\u2028\n",
+        "k: a\u2028...\n",
         "new: [a,\nb: c]\n",
         "k: >+\n a\n\n",
         "tags:\n- a\n",
@@ -61,6 +62,7 @@ CHANGES = st.dictionaries(
 @example("k: v\n", {"k": "w"})
 @example("# a\nk: v\n...\n", {"new": 1})
 @example("{\nk: v,\nb: c\n}\n", {"k": "w"})
+@example("k: a\u2028...\n", {"new": "w"})
 @settings(max_examples=scale_examples(400), suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_change_that_is_not_read_back_would_be_read_as_it_was_meant(source: str, changes: dict[str, Json]) -> None:
     page = PageText(f"---\n{source}---\nbody\n")
