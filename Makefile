@@ -20,8 +20,8 @@ export CHECK_PYTHON
 # Tests and measurements start hundreds of processes: what one of them compiled the next should not compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
-THOROUGH := tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
+# Folders of tests that repeat one thing over many inputs, places or faults, start many daemons, or need a browser.
+THOROUGH := tests/binding tests/console tests/redteam tests/faults tests/system/hosts tests/system/places tests/system/programs tests/cluster
 
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client
@@ -56,7 +56,7 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minutes
 	@$(BIN)/python -m pytest -n 6 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
 
-test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, every place
+test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, many daemons, every place
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
 
 check: lint types ## Check style and types, and run the unit tests with a fifth of the examples: about a minute
