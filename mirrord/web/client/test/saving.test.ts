@@ -99,8 +99,8 @@ test('a long text is kept less often', () => {
   saving.hold()
   desk.type(saving, 'z')
   const { length } = desk.kept
-  mock.timers.tick(500)
+  mock.timers.tick(1_500)
   assert.equal(desk.kept.length, length)
-  mock.timers.tick(700)
+  mock.timers.tick(1_500)
   assert.equal(desk.kept.length, length + 1)
 })
