@@ -106,6 +106,23 @@ async def test_properties_and_tags_are_edited_beside_the_text_and_the_file_keeps
     await expect(writer.page.locator("#content").get_by_role("link", name="Described")).to_be_visible()
 
 
+async def test_a_tag_that_is_removed_takes_none_along_that_came_after_it_was_shown(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Tagged twice.md")
+    save(file, "---\ntags: [garden]\n---\ntext\n")
+    writer = await person()
+    await writer.open("Tagged twice.md")
+    await ready(writer)
+    properties = writer.page.get_by_role("region", name="Properties")
+    button = await properties.get_by_role("button", name="Remove the tag garden").element_handle()
+    assert button is not None
+    save(file, "---\ntags: [garden, later]\n---\ntext\n")
+    await expect(properties.get_by_role("link", name="#later")).to_be_visible(timeout=PATIENCE)
+    await button.evaluate("button => button.click()")  # as of a person who was quicker than the page
+    becomes(file, "---\ntags: [later]\n---\ntext\n")
+
+
 async def test_a_title_is_edited_where_it_stands(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Called wrong.md"), "text\n")
     writer = await person()

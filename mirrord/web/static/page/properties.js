@@ -1,6 +1,6 @@
 /** The properties of a page, from the top of its file: shown and edited beside its text. */
 import { ask, button, make, trying } from "../elements/dom.js";
-import { tenant } from "../server/api.js";
+import { get, tenant } from "../server/api.js";
 import { changed } from "../tree/actions.js";
 import { PROPERTIES } from "../words.js";
 import { part, shown } from "./shown.js";
@@ -32,28 +32,43 @@ function folded(properties, more) {
   return details;
 }
 
-/** Write one property; null removes it. */
-const write = (key, value) =>
+const writeChange = (body) =>
   trying(async () => {
-    await changed("PATCH", `pages/${shown.id}`, shown.id, { properties: { [key]: value } });
+    await changed("PATCH", `pages/${shown.id}`, shown.id, body);
     document.activeElement?.blur?.();
     await reread();
   });
 
-function tagsOf({ properties }) {
+/** Write one property; null removes it. */
+const write = (key, value) => writeChange({ properties: { [key]: value } });
+
+/** Write what `next` makes of the tags that the page has by then: those shown here may be older. */
+function writeTags(next) {
+  const { id, page } = shown;
+  return writeChange(async () => {
+    const { version, properties } = await get(`pages/${id}`, { known: page.version });
+    const tags = next(tagsIn(properties));
+    return { version, properties: { tags: tags.length ? tags : null } };
+  });
+}
+
+function tagsIn(properties) {
   const value = properties.find(({ key }) => key === "tags")?.value ?? [];
-  const tags = (Array.isArray(value) ? value : String(value).split(/[\s,]+/)).map(String).filter(Boolean);
-  const store = (next) => write("tags", next.length ? next : null);
+  return (Array.isArray(value) ? value : String(value).split(/[\s,]+/)).map(String).filter(Boolean);
+}
+
+function tagsOf({ properties }) {
+  const tags = tagsIn(properties);
   const chip = (tag) =>
     make(
       "span",
       { class: "tag" },
       make("a", { href: `/t/${tenant}/tags?${new URLSearchParams({ tag })}`, title: PROPERTIES.tagOf(tag) }, `#${tag.replace(/^#/, "")}`),
-      button("×", () => store(tags.filter((other) => other !== tag)), { class: "plain", "aria-label": PROPERTIES.removeTag(tag), title: PROPERTIES.removeTag(tag) }),
+      button("×", () => writeTags((now) => now.filter((other) => other !== tag)), { class: "plain", "aria-label": PROPERTIES.removeTag(tag), title: PROPERTIES.removeTag(tag) }),
     );
   const addTag = async () => {
     const tag = (await ask(PROPERTIES.addTag, { action: PROPERTIES.addTag }))?.trim().replace(/^#/, "");
-    if (tag && !tags.includes(tag)) await store([...tags, tag]);
+    if (tag && !tags.includes(tag)) await writeTags((now) => (now.includes(tag) ? now : [...now, tag]));
   };
   return make("div", { class: "tags" }, tags.map(chip), button(`+ ${PROPERTIES.addTag}`, addTag, { class: "plain quiet" }));
 }

@@ -14,11 +14,14 @@ const MAX_TRIES = 3; // of a change while the text of the page is edited
 /** A page has a new version with every edit, of which the sidebar is not told. */
 const versionOf = async (page) => (await get(`pages/${page}/version`)).version;
 
-/** A change of a page's place, name or icon: that its text was edited in this very moment is no reason against it. */
+/**
+ * A change of a page's place, name, icon or properties: that its text was edited in this very moment is no reason against
+ * it. `body()` instead of `body` makes it, with the version, of what the page is at that moment.
+ */
 export async function changed(method, path, page, body) {
   for (let tries = MAX_TRIES; ; tries--) {
     try {
-      return await change(method, path, { version: await versionOf(page), ...body });
+      return await change(method, path, typeof body === "function" ? await body() : { version: await versionOf(page), ...body });
     } catch (error) {
       if (error.status !== 409 || tries === 1) throw error;
     }
