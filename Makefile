@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web package test test-thorough check lint types laws house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-binding demo-research
+.PHONY: help run web package test test-thorough check lint types laws places house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-binding demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -56,8 +56,11 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minutes
 	@$(BIN)/python -m pytest -n 6 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
 
-test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, many daemons, every place
-	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
+test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, many daemons, half of the places
+	@$(BIN)/python -m pytest -n 5 --dist worksteal --half-of-places $$(date +%j | sed 's/^0*//') $(THOROUGH)
+
+places: $(EVERYTHING) ## Play the tests of places whole; make test-thorough plays the half of an even or odd day
+	@$(BIN)/python -m pytest -n 4 --dist worksteal tests/system/places
 
 check: lint types ## Check style and types, and run the unit tests with a fifth of the examples: about a minute
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --hypothesis-profile=quick tests/unit tests/test_architecture.py

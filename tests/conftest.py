@@ -34,6 +34,12 @@ settings.load_profile("usual")
 _numbers = itertools.count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the runs in the Makefile."""
+    help_text = "Of the cases of tests/system/places play the half that belongs to NUMBER, an even or odd one."
+    parser.addoption("--half-of-places", metavar="NUMBER", type=int, help=help_text)
+
+
 def pytest_configure() -> None:
     """Daemons under test end when their terminal hangs up, also where the run itself was started by nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
