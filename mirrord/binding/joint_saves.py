@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from mirrord.binding.binding_loop import NotedTenants
 from mirrord.binding.intake import NeedsCare, actor_name_of
 from mirrord.binding.known_binding import KnownBinding
 from mirrord.binding.pass_state import PassState, bound_entries_of, rows_of
@@ -31,15 +32,18 @@ class JointSaves:
     """
     Writes rows of apps with their pages.
 
-    binding_of: the only binding of a tenant that writes rows, as its last pass knew it; None: there is no such binding,
-    or it waits, or bindings are not looked at yet.
+    noted: knows which tenants have running bindings. binding_of: the only binding of such a tenant that writes rows, as
+    its last pass knew it; None: there is no such binding, or it waits.
     """
 
+    noted: NotedTenants
     binding_of: Callable[[TenantId], KnownBinding | None] = lambda tenant: None
     _resting: dict[TenantId, float] = field(default_factory=dict)
 
     async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:
         """Ask whether a page that may be saved is bound; None: no row can be written with it."""
+        if tenant not in self.noted.bound:
+            return None
         earlier = self.binding_of(tenant) if time.monotonic() >= self._resting.get(tenant, 0.0) else None
         if earlier is None or connection.is_cluster or earlier.source.mapping.links is not None:
             return None

@@ -56,9 +56,10 @@ class Daemon(MirrorReports):
     _mirror_rows: MirrorRows = field(init=False)
     _pasts: dict[TenantId, TenantPast] = field(default_factory=dict)  # of tenants that are about to be opened
     _bindings_noted: NotedTenants = field(default_factory=NotedTenants)  # those of which apps wrote bound rows
-    _joint_saves: JointSaves = field(default_factory=JointSaves)
+    _joint_saves: JointSaves = field(init=False)
 
     def __post_init__(self) -> None:
+        self._joint_saves = JointSaves(self._bindings_noted)
         self.postgres = app.Postgres(self.config)
         self._parts = SharedParts(self.config)
         self._mirror_rows = MirrorRows(self.mirrors, self.degraded)

@@ -159,8 +159,8 @@ EDITS_OF_EACH_KIND: Sequence[Edit] = (save_file, replace_file, update_row, updat
 @pytest.mark.parametrize(
     ("edit", "writing", "most_functions", "most_modules"),
     [
-        pytest.param(save_file, "write_save", 110, 30, id="save in place"),
-        pytest.param(replace_file, "write_save", 110, 30, id="save by rename"),
+        pytest.param(save_file, "write_save", 108, 30, id="save in place"),
+        pytest.param(replace_file, "write_save", 108, 30, id="save by rename"),
         pytest.param(update_row, "write_files", 240, 57, id="row"),
         pytest.param(update_document, "write_files", 445, 96, id="document"),
     ],
