@@ -1,7 +1,7 @@
 """What a link leads to is seen before it is followed, as a person reads it: in cards and in embedded pages."""
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, ready, row_of
@@ -60,6 +60,29 @@ async def test_an_embedded_page_is_shown_as_it_reads_and_pages_that_embed_each_o
 
     await expect(reader.text.locator(".embed .beginning strong")).to_have_text("bold", timeout=PATIENCE)
     await expect(reader.text.locator(".embed")).to_have_count(1)
+
+
+async def test_an_embedded_page_is_asked_for_again_if_the_server_was_busy(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Shown late.md"), "**late** beginning\n")
+    save(console.mirrord.file("Shows late.md"), "here:\n\n![[Shown late]]\n")
+    row_of(console.mirrord, "Shown late.md")
+    row_of(console.mirrord, "Shows late.md")
+    reader = await person()
+    refused = list[str]()
+
+    async def refuse_once(route: Route) -> None:
+        refused.append(route.request.url)
+        if len(refused) == 1:
+            await route.fulfill(status=503, body="{}")
+        else:
+            await route.continue_()
+
+    await reader.page.route("**/api/preview?*", refuse_once)
+    await reader.open("Shows late.md")
+    await ready(reader)
+
+    await expect(reader.text.locator(".embed .beginning strong")).to_have_text("late", timeout=PATIENCE)
+    assert len(refused) == 2
 
 
 async def test_siblings_of_one_title_have_their_names_in_the_sidebar(console: Console, person: NewPerson) -> None:

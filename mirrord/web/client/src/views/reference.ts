@@ -61,6 +61,8 @@ export function references(options: Options): References {
   }
 }
 
+const [TRIES, RETRY] = [5, 3_000] // of an embed that could not be asked for; ms between them
+
 /** The view of embeds: a picture, or the beginning of a page. */
 function embedView(options: Options, known: (node: Node, dom: HTMLElement) => NodeView): NodeViewConstructor {
   return (node) => {
@@ -68,10 +70,12 @@ function embedView(options: Options, known: (node: Node, dom: HTMLElement) => No
     if (isPicture(target)) return { dom: sized(picture(options.fileUrl(target), target, null, target), node) }
     const text = element('span', { class: 'beginning' })
     const dom = element('span', { class: 'embed' }, element('a', { role: 'link' }, shownFor(node)), text)
-    void options.preview(targetOf(node)).then(
-      (found) => text.replaceChildren(...(found ? found.body : [VIEW.noPage])),
-      () => text.replaceChildren(),
-    )
+    const show = (tries: number): void =>
+      void options.preview(targetOf(node)).then(
+        (found) => text.replaceChildren(...(found ? found.body : [VIEW.noPage])),
+        () => tries && setTimeout(() => dom.isConnected && show(tries - 1), RETRY), // the server is busy or away
+      )
+    show(TRIES)
     return known(node, dom)
   }
 }
