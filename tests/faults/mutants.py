@@ -310,8 +310,8 @@ MUTANTS = (
     Mutant(
         "tags of Logseq in labels of links are links",
         "markdown/page_links.py",
-        "if link.start >= end or not is_tag_at(text, link.start):",
-        "if True:",
+        "is_apart = link.start >= end or not is_tag_at(text, link.start)",
+        "is_apart = True",
         "tests/unit/test_links_of_dialects.py::test_tags_of_logseq_are_links",
     ),
     Mutant(
