@@ -1,14 +1,16 @@
 """Folders of so many pages that their loss halts, for tests of what takes such a loss back."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 from mirrord.domain.approval import MIN_DELETIONS
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.sync.decisions.guard import MAX_DELETED_SHARE
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
@@ -49,6 +51,15 @@ class Folder:
         self.mirrord.flush()
         assert (self.files, self.living_rows) == (self.texts, MANY)
         assert self.mirrord.check() == {}
+
+
+@contextmanager
+def serve_one_page(directory: Path, dsn: str) -> Iterator[Mirrord]:
+    """A running mirrord whose tenant has one page, so that it is never emptied."""
+    with Near(directory, dsn=dsn) as running:
+        save(running.file("Stays.md"), "# Stays\n")
+        running.up()
+        yield running
 
 
 def halts(mirrord: Mirrord) -> list[dict[str, Any]]:

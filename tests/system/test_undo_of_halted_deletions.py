@@ -5,18 +5,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.commands import Near
-from tests.support.editors import save
 from tests.support.entries import value
-from tests.support.halted_folders import MANY, SECONDS, Folder, agent_of, delete_all, halted, halts, is_told_halted
+from tests.support.halted_folders import (
+    MANY,
+    SECONDS,
+    Folder,
+    agent_of,
+    delete_all,
+    halted,
+    halts,
+    is_told_halted,
+    serve_one_page,
+)
 from tests.support.harness import Mirrord, eventually
 
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Near(tmp_path_factory.mktemp("halted") / "installation", dsn=module_dsn) as running:
-        save(running.file("Stays.md"), "# Stays\n")
-        running.up()
+    with serve_one_page(tmp_path_factory.mktemp("halted") / "installation", module_dsn) as running:
         yield running
 
 
