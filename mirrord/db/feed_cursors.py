@@ -107,3 +107,15 @@ async def count_unindexed(connection: Connection, tenant: TenantId) -> int:
     cursor = await connection.execute("SELECT count(*) FROM mirrord.search_due WHERE tenant_id = %s", (tenant,))
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
+
+
+_IS_BEHIND = """
+SELECT EXISTS (SELECT FROM mirrord.entry_feed AS change
+                WHERE change.tenant_id = %(t)s AND (change.seq, change.entry_id) > (cursor.seq, cursor.entry_id))
+  FROM mirrord.link_cursor AS cursor WHERE cursor.tenant_id = %(t)s"""
+
+
+async def are_names_behind(connection: Connection, tenant: TenantId) -> bool:
+    """Whether entries have changed since link_cursor, so that links may not find them by their names yet."""
+    row = await (await connection.execute(_IS_BEHIND, {"t": tenant})).fetchone()
+    return row is None or bool(row[0])

@@ -4,11 +4,13 @@ from dataclasses import asdict
 from urllib.parse import quote, unquote
 from uuid import UUID
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
+from mirrord.db.feed_cursors import are_names_behind
 from mirrord.documents.link_places import meaning_of, paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_rule import LinkRule
@@ -122,7 +124,11 @@ async def resolve_link(request: Request) -> Response:
 
 
 async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
-    """The page that the link `target` of *source* leads to, and the heading in it; "" if it names none."""
+    """
+    The page that the link `target` of *source* leads to, and the heading in it; "" if it names none.
+
+    Raises 404 if there is no such page, 503 if it may be a new one that links cannot find yet.
+    """
     kind = visit.request.query_params.get("kind", "wikilink")
     target, _, heading = query_text(visit.request, "target").partition("#")
     if kind == "markdown":
@@ -130,9 +136,11 @@ async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
     async with visit.read_transaction() as connection:
         meaning = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
-    if page is None or page.is_deleted:
-        raise not_found()
-    return page, heading
+        if page is not None and not page.is_deleted:
+            return page, heading
+        if await are_names_behind(connection, TenantId(visit.tenant)):
+            raise HTTPException(503, "Pages have changed, and links are still following. Try again in a moment.")
+    raise not_found()
 
 
 def _target_facts(visit: Visit, page: Page, heading: str) -> dict[str, object]:

@@ -1,8 +1,12 @@
 """What a link leads to is seen before it is followed, as a person reads it: in cards and in embedded pages."""
 
+import re
+
+import psycopg
 import pytest
 from playwright.async_api import Route, expect
 
+from mirrord.db.database import daemon_dsn
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, ready, row_of
 from tests.support.editors import save
@@ -60,6 +64,29 @@ async def test_an_embedded_page_is_shown_as_it_reads_and_pages_that_embed_each_o
 
     await expect(reader.text.locator(".embed .beginning strong")).to_have_text("bold", timeout=PATIENCE)
     await expect(reader.text.locator(".embed")).to_have_count(1)
+
+
+async def test_links_to_a_page_that_they_cannot_find_yet_wait_for_it(
+    console: Console, person: NewPerson, admin_dsn: str
+) -> None:
+    save(console.mirrord.file("Linking early.md"), "see [[Found later]]\n\n![[Found later]]\n")
+    row_of(console.mirrord, "Linking early.md")
+    named = "SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant WHERE name = 'console'"
+    with psycopg.connect(daemon_dsn(admin_dsn)) as following:
+        following.execute(named)
+        following.execute("SELECT FROM mirrord.link_cursor FOR UPDATE")
+        save(console.mirrord.file("Found later.md"), "**later** beginning\n")
+        row_of(console.mirrord, "Found later.md")
+        reader = await person()
+        async with reader.page.expect_response(re.compile("/api/preview")) as answered:
+            await reader.open("Linking early.md")
+        assert (await answered.value).status == 503
+        await ready(reader)
+        await reader.text.get_by_role("link", name="Found later").first.hover()
+        following.rollback()
+
+    await expect(reader.text.locator(".embed .beginning strong")).to_have_text("later", timeout=PATIENCE)
+    await expect(reader.page.get_by_role("tooltip").locator("strong")).to_have_text("later", timeout=PATIENCE)
 
 
 async def test_an_embedded_page_is_asked_for_again_if_the_server_was_busy(console: Console, person: NewPerson) -> None:

@@ -409,7 +409,10 @@ def test_links_are_completed_previewed_followed_and_found_backwards(console: Con
     assert (preview["id"], preview["title"], preview["href"]) == (alpha, "Alpha", f"/t/demo/p/{alpha}#Details")
     assert preview["text"].startswith("# Alpha")
     assert ada.get(f"pages/{welcome}/resolve?target=Projects/Alpha.md&kind=markdown")["id"] == alpha
-    assert ada.ask("GET", f"/t/demo/api/preview?target=Nowhere&from={welcome}").status == 404
+    nowhere = f"/t/demo/api/preview?target=Nowhere&from={welcome}"
+    assert (
+        eventually(lambda: answer if (answer := ada.ask("GET", nowhere)).status != 503 else None, "links").status == 404
+    )
     backlinks = eventually(lambda: ada.get(f"pages/{alpha}/backlinks"), "the links, which follow their page")
     assert [backlink["id"] for backlink in backlinks] == [welcome]
 

@@ -4,7 +4,7 @@ import { confirmed, make, trying } from "../elements/dom.js";
 import { openView } from "../navigation/navigation.js";
 import { PAGE } from "../words.js";
 import { makePage } from "./missing.js";
-import { orNothing, part, shown } from "./shown.js";
+import { getTarget, part, shown } from "./shown.js";
 
 const QUIET_MS = 300; // without news, before the links are asked about
 
@@ -16,7 +16,7 @@ export async function follow(target) {
   }
   const asPath = /\.md(#|$)|^\.{0,2}\//.test(target);
   for (const kind of asPath ? ["markdown", "wikilink"] : ["wikilink", "markdown"]) {
-    const page = await get(`pages/${shown.id}/resolve`, { target, kind }).catch(orNothing);
+    const page = await getTarget(`pages/${shown.id}/resolve`, { target, kind });
     if (page) return go(page.href);
   }
   const [name] = target.split("#");

@@ -1,13 +1,13 @@
 /** The editor of a page, or its Markdown: which one is shown, what it saves, and where what is typed is kept. */
 import { Refusal, change, get, href, isReader } from "../server/api.js";
-import { make } from "../elements/dom.js";
+import { make, trying } from "../elements/dom.js";
 import { renderedOf } from "../elements/rendered.js";
 import { PAGE } from "../words.js";
 import { Draft } from "./drafts.js";
 import { forgetKept, showKept, showState } from "./head.js";
 import { follow, markUnresolved } from "./links.js";
 import { offer } from "./offers.js";
-import { load, orNothing, part, shown } from "./shown.js";
+import { getTarget, load, part, shown } from "./shown.js";
 import { mountSource } from "./source.js";
 
 const VIEW = "mirrord.view";
@@ -47,10 +47,10 @@ function options() {
     convert: async (markdown) => (await change("POST", "document", { markdown })).content,
     complete: (q) => get("completions", { q }),
     preview: async (target) => {
-      const found = await get("preview", { target, from: id }).catch(orNothing);
+      const found = await getTarget("preview", { target, from: id });
       return found && { title: found.title, body: renderedOf(found.content) };
     },
-    open: (target) => follow(target),
+    open: (target) => trying(() => follow(target)),
     fileUrl: (src) => `${href(id)}/file?${new URLSearchParams({ src })}`,
     onState: showState,
     keep: (text) => draft === shown.draft && hold("editor", text), // never in the draft of the next page

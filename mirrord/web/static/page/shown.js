@@ -55,8 +55,17 @@ export async function load(needsMarkdown = isSourceShown()) {
   }
 }
 
-/** What an answer is, or null where there is nothing of the kind. */
-export const orNothing = (error) => {
-  if (error.status === 404) return null;
-  throw error;
-};
+const [LINK_TRIES, LINK_RETRY_MS] = [6, 500];
+
+/** What a question about a link answers, null where it leads nowhere; asked again while links follow new pages. */
+export async function getTarget(path, query) {
+  for (let tries = LINK_TRIES; ; tries -= 1) {
+    try {
+      return await get(path, query);
+    } catch (error) {
+      if (error.status === 404) return null;
+      if (error.status !== 503 || tries <= 1) throw error;
+      await new Promise((done) => setTimeout(done, LINK_RETRY_MS));
+    }
+  }
+}

@@ -4,6 +4,7 @@ import type { Preview } from '../options'
 import { VIEW } from '../words'
 
 const PATIENCE = 300 // ms of pointing
+const RETRY = 3_000 // ms until a target is asked about again that the server could not tell
 
 /** Shows the target of a reference while a person points at it; one instance serves all references. */
 export class Peek {
@@ -32,7 +33,11 @@ export class Peek {
 
   async #open(dom: HTMLElement): Promise<void> {
     const found = await this.look(dom).catch(() => undefined)
-    if (found === undefined || dom !== this.#at) return
+    if (dom !== this.#at) return
+    if (found === undefined) {
+      this.#timer = setTimeout(() => void this.#open(dom), RETRY)
+      return
+    }
     this.#card?.remove()
     this.#card = cardOf(found)
     document.body.append(this.#card)
