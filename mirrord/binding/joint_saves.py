@@ -22,9 +22,10 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId, TenantId
 from mirrord.errors import Damaged, Halted, Stale, UserError
 from mirrord.sync.observation.save_companion import JointSave, NoJointSave, PageSave
 
-REST_SECONDS = 5.0  # seconds without joint saves of a tenant after one that failed, or took long
+REST_SECONDS = 5.0  # seconds without joint saves of a tenant after one that failed, or MAX_SLOW_SAVES
 STATEMENT_MS = 200  # milliseconds that a statement, and what an app does at the end, may take: the page waits for it
-QUICK_SECONDS = 0.05  # seconds from the first statement for a row to the commit; every save waits for a slower app
+QUICK_SECONDS = 0.05  # seconds from the first statement for a row to the commit; a slower save is one of MAX_SLOW_SAVES
+MAX_SLOW_SAVES = 2  # slow joint saves of a tenant one after the other: the first may be due to a busy machine
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class JointSaves:
     noted: NotedTenants
     binding_of: Callable[[TenantId], KnownBinding | None] = lambda tenant: None
     _resting: dict[TenantId, float] = field(default_factory=dict)
+    _slow: dict[TenantId, int] = field(default_factory=dict)
 
     async def begin(self, connection: Connection, tenant: TenantId, entry: EntryId) -> JointSave | None:
         """Ask whether a page that may be saved is bound; None: no row can be written with it."""
@@ -50,12 +52,16 @@ class JointSaves:
         return _RowSave(self, connection, earlier, entry, await ask_if_bound(connection, earlier.row, entry))
 
     def rest(self, tenant: TenantId) -> None:
-        """Make no joint save for a moment, unless resume() is called."""
+        """Make no joint save for a moment, unless conclude() ends it."""
         self._resting[tenant] = time.monotonic() + REST_SECONDS
 
-    def resume(self, tenant: TenantId) -> None:
-        """Make joint saves again: the last one is committed, and was quick."""
-        self._resting.pop(tenant, None)
+    def conclude(self, tenant: TenantId, seconds: float) -> None:
+        """A joint save is committed, and took *seconds*: make others, unless the last ones were slow."""
+        self._slow[tenant] = self._slow.get(tenant, 0) + 1 if seconds > QUICK_SECONDS else 0
+        if self._slow[tenant] >= MAX_SLOW_SAVES:
+            self.rest(tenant)
+        else:
+            self._resting.pop(tenant, None)
 
 
 @dataclass(slots=True)
@@ -105,12 +111,9 @@ class _RowSave:
             raise NoJointSave from error
 
     def conclude(self) -> None:
-        """The transaction is committed; after a slow one others do without the row for a moment."""
-        if self.began_at is None:
-            return
-        is_quick = time.monotonic() - self.began_at <= QUICK_SECONDS
-        go_on = self.saves.resume if is_quick else self.saves.rest
-        go_on(self.earlier.row.tenant)
+        """The transaction is committed; after slow ones others do without the row for a moment."""
+        if self.began_at is not None:
+            self.saves.conclude(self.earlier.row.tenant, time.monotonic() - self.began_at)
 
     async def _carry_row(self, row: KnownRow, state: PassState) -> None:
         intake = TwoWayIntake(self.connection, row.binding, self.earlier.source, state)
