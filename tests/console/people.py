@@ -27,14 +27,32 @@ BRING = """([event, name, type, bytes]) => {
 }"""
 
 
-def row_of(mirrord: Mirrord, path: str) -> Row:
-    """The row of a page, as soon as it has its document."""
+# Whether links find a page by its name, its own links were followed, and its words are in the index of searches.
+IS_FOLLOWED = """
+SELECT EXISTS (SELECT FROM mirrord.link_name WHERE entry_id = %(page)s)
+   AND NOT EXISTS (SELECT FROM mirrord.page_link WHERE source_id = %(page)s AND due)
+   AND NOT EXISTS (SELECT FROM mirrord.search_due WHERE page_id = %(page)s)"""
+
+
+def document_of(mirrord: Mirrord, path: str) -> Row:
+    """The row of a page, as soon as it has its document; links and searches find it a moment later."""
 
     def derived() -> Row | None:
         row = mirrord.page(path)
         return row if row is not None and row.content is not None else None
 
     return eventually(derived, f"the document of {path}")
+
+
+def row_of(mirrord: Mirrord, path: str) -> Row:
+    """The row of a page, as soon as it has its document, and links and searches find it."""
+
+    def followed() -> Row | None:
+        row = document_of(mirrord, path)
+        answer = mirrord.app.execute(IS_FOLLOWED, {"page": row.id}).fetchone()
+        return row if answer is not None and answer[0] else None
+
+    return eventually(followed, f"links and searches that find {path}")
 
 
 @dataclass(slots=True)

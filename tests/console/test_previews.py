@@ -1,6 +1,9 @@
 """What a link leads to is seen before it is followed, as a person reads it: in cards and in embedded pages."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -8,7 +11,7 @@ from playwright.async_api import Route, expect
 
 from mirrord.db.database import daemon_dsn
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, ready, row_of
+from tests.console.people import PATIENCE, document_of, ready, row_of
 from tests.support.editors import save
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -66,17 +69,25 @@ async def test_an_embedded_page_is_shown_as_it_reads_and_pages_that_embed_each_o
     await expect(reader.text.locator(".embed")).to_have_count(1)
 
 
+@contextmanager
+def names_held(admin_dsn: str) -> Iterator[psycopg.Connection[Any]]:
+    """Links do not follow what changes in here, until the transaction that is given ends."""
+    named = "SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant WHERE name = 'console'"
+    with psycopg.connect(daemon_dsn(admin_dsn)) as following:
+        following.execute("SET idle_in_transaction_session_timeout = 0")
+        following.execute(named)
+        following.execute("SELECT FROM mirrord.link_cursor FOR UPDATE")
+        yield following
+
+
 async def test_links_to_a_page_that_they_cannot_find_yet_wait_for_it(
     console: Console, person: NewPerson, admin_dsn: str
 ) -> None:
     save(console.mirrord.file("Linking early.md"), "see [[Found later]]\n\n![[Found later]]\n")
     row_of(console.mirrord, "Linking early.md")
-    named = "SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant WHERE name = 'console'"
-    with psycopg.connect(daemon_dsn(admin_dsn)) as following:
-        following.execute(named)
-        following.execute("SELECT FROM mirrord.link_cursor FOR UPDATE")
+    with names_held(admin_dsn) as following:
         save(console.mirrord.file("Found later.md"), "**later** beginning\n")
-        row_of(console.mirrord, "Found later.md")
+        document_of(console.mirrord, "Found later.md")
         reader = await person()
         async with reader.page.expect_response(re.compile("/api/preview")) as answered:
             await reader.open("Linking early.md")
@@ -87,6 +98,29 @@ async def test_links_to_a_page_that_they_cannot_find_yet_wait_for_it(
 
     await expect(reader.text.locator(".embed .beginning strong")).to_have_text("later", timeout=PATIENCE)
     await expect(reader.page.get_by_role("tooltip").locator("strong")).to_have_text("later", timeout=PATIENCE)
+
+
+async def test_what_links_to_a_new_page_is_shown_as_soon_as_links_find_it(
+    console: Console, person: NewPerson, admin_dsn: str
+) -> None:
+    save(console.mirrord.file("Linked early.md"), "see [[Named later]]\n")
+    row_of(console.mirrord, "Linked early.md")
+    source, target = await person(), await person()
+    await source.open("Linked early.md")
+    await ready(source)
+    unresolved = source.text.locator(".unresolved")
+    await expect(unresolved).to_have_count(1)
+    with names_held(admin_dsn) as following:
+        async with source.page.expect_response("**/unresolved"):
+            save(console.mirrord.file("Named later.md"), "text\n")
+            page = document_of(console.mirrord, "Named later.md").id
+        await target.page.goto(f"{console.url}/t/console/p/{page}")
+        await ready(target)
+        await expect(unresolved).to_have_count(1)
+        following.rollback()
+
+    await expect(unresolved).to_have_count(0)
+    await expect(target.page.locator("#backlinks").get_by_role("link", name="Linked early")).to_be_visible()
 
 
 async def test_an_embedded_page_is_asked_for_again_if_the_server_was_busy(console: Console, person: NewPerson) -> None:

@@ -7,6 +7,7 @@ import { makePage } from "./missing.js";
 import { getTarget, part, shown } from "./shown.js";
 
 const QUIET_MS = 300; // without news, before the links are asked about
+const MOST_FOLLOWED_MS = 30_000; // between two questions while links follow pages that changed
 
 /** Go where a link leads: in the mirror, or out of it. */
 export async function follow(target) {
@@ -37,17 +38,22 @@ export function reveal() {
   if (fragment) shown.mounted?.reveal?.(fragment);
 }
 
-/** The links that lead to no page are shown as such, as soon as that is known. */
-export function markUnresolved() {
-  clearTimeout(markUnresolved.timer);
-  markUnresolved.timer = setTimeout(async () => {
-    const links = await get(`pages/${shown.id}/unresolved`).catch(() => null);
-    if (links) shown.mounted?.showUnresolved?.(links);
-  }, QUIET_MS);
+let asking = null; // the timer of the last question about links
+
+/** Show which links of the page lead to no page, and which pages link here; links follow new pages a moment later. */
+export function showLinks(wait = QUIET_MS) {
+  clearTimeout(asking);
+  const { id, signal } = shown;
+  const timer = setTimeout(async () => {
+    const [answer] = await Promise.all([get(`pages/${id}/unresolved`), showBacklinks()]).catch(() => []);
+    if (!answer || signal.aborted || timer !== asking) return;
+    shown.mounted?.showUnresolved?.(answer.links);
+    if (answer.following) showLinks(Math.min(2 * Math.max(wait, QUIET_MS), MOST_FOLLOWED_MS));
+  }, wait);
+  asking = timer;
 }
 
-/** List the pages that link here. */
-export async function showBacklinks() {
+async function showBacklinks() {
   const { signal } = shown;
   const pages = await get(`pages/${shown.id}/backlinks`);
   if (signal.aborted) return;

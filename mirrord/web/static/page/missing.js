@@ -1,5 +1,6 @@
 /** Pages that links name and that do not exist yet: each is made where its link looks for it. */
-import { change, get } from "../server/api.js";
+import { change } from "../server/api.js";
+import { getTarget } from "./shown.js";
 
 /** The names from the root down to the page that `target` names in `page`; one name alone: beside the page. */
 function namesOf(target, page, asPath) {
@@ -13,10 +14,7 @@ function namesOf(target, page, asPath) {
 async function folderOf(names, from) {
   if (!names.length) return null;
   const query = { target: `/${names.join("/")}`, kind: "wikilink" };
-  const found = await get(`pages/${from}/resolve`, query).catch((error) => {
-    if (error.status !== 404) throw error;
-    return null;
-  });
+  const found = await getTarget(`pages/${from}/resolve`, query);
   return found?.id ?? (await made(names.at(-1), await folderOf(names.slice(0, -1), from))).id;
 }
 

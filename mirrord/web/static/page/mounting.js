@@ -5,7 +5,7 @@ import { renderedOf } from "../elements/rendered.js";
 import { PAGE } from "../words.js";
 import { Draft } from "./drafts.js";
 import { forgetKept, showKept, showState } from "./head.js";
-import { follow, markUnresolved } from "./links.js";
+import { follow, showLinks } from "./links.js";
 import { offer } from "./offers.js";
 import { getTarget, load, part, shown } from "./shown.js";
 import { mountSource } from "./source.js";
@@ -77,7 +77,7 @@ export async function mount(view, left = null) {
     return;
   }
   shown.mounted = view === "editor" ? await mountEditor() : mountMarkdown();
-  markUnresolved();
+  showLinks();
 }
 
 async function unmount() {

@@ -3,7 +3,7 @@ import { tell, trying } from "../elements/dom.js";
 import { PAGE } from "../words.js";
 import { isUnkept as isTextUnkept, showHead, showOnDisk } from "./head.js";
 import { showInside } from "./inside.js";
-import { markUnresolved, reveal, showBacklinks } from "./links.js";
+import { reveal, showLinks } from "./links.js";
 import { BUTTONS, chooseView, chosenView, goOn, loadEditor, mount } from "./mounting.js";
 import { offerLeft } from "./offers.js";
 import { followHeadings } from "./outline.js";
@@ -22,7 +22,7 @@ function show(page) {
 async function changed(event) {
   if (event && event.detail.id !== shown.id) return;
   await begun;
-  markUnresolved();
+  showLinks();
   if (event && event.detail.version === shown.page?.version && shown.page?.content !== null) {
     showOnDisk({ ...shown.page, ...event.detail }, null);
     return;
@@ -65,7 +65,7 @@ function listenToTools() {
 function listenToNews(signal) {
   const on = (name, work) => window.addEventListener(name, work, { signal });
   on("hashchange", reveal);
-  on("live:tree", () => (markUnresolved(), trying(showInside)));
+  on("live:tree", () => (showLinks(), trying(showInside)));
   on("live:page", changed);
   on("live:open", () => changed(null));
   on("live:attention", () => changed(null)); // a halt may be about this page
@@ -89,7 +89,8 @@ export async function start(signal) {
   await begun;
   if (signal.aborted || !shown.page) return;
   if (!shown.page.deleted) void offerLeft(shown.id, part("offers"), goOn, signal).catch(() => null); // a browser without a store has none
-  await trying(() => Promise.all([showBacklinks(), showInside()]));
+  showLinks(0);
+  await trying(showInside);
 }
 
 /** Whether something is typed that is not saved; save it; whether it would be lost with the window. */
