@@ -297,10 +297,10 @@ async def test_pictures_written_out_in_html_become_files(console: Console, perso
 
     file = console.mirrord.file("Embedded image.md")
     eventually(lambda: "![dots](" in file.read_text(), "the picture in the file")
-    text = file.read_text()
-    src = text.partition("![dots](")[2].partition(")")[0]
+    src = file.read_text().partition("![dots](")[2].partition(")")[0]
+    becomes(file, f"start\n\nbefore ![dots]({src}) after\n\nand lost\n")
+    eventually((file.parent / src).exists, "the picture")
     assert (file.parent / src).read_bytes() == PICTURE
-    assert text == f"start\n\nbefore ![dots]({src}) after\n\nand lost\n"
 
 
 async def test_files_that_are_dropped_together_have_a_paragraph_each_and_an_svg_is_a_picture(
@@ -323,6 +323,25 @@ async def test_files_that_are_dropped_together_have_a_paragraph_each_and_an_svg_
     picture = writer.text.locator("img[alt=drawn]")
     await expect(picture).to_have_js_property("naturalWidth", 10, timeout=PATIENCE)  # it is asked for until it is there
     await expect(picture).to_be_visible()
+
+
+async def test_a_picture_that_comes_late_takes_the_place_of_its_name(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("assets/late.png"), PICTURE)
+    save(console.mirrord.file("Late picture.md"), "![late](assets/late.png)\n")
+    console.mirrord.flush()
+    reader = await person()
+    refused = list[str]()
+
+    async def refuse_at_first(route: Route) -> None:
+        refused.append(route.request.url)
+        await (route.fulfill(status=404, body="") if len(refused) <= 4 else route.continue_())
+
+    await reader.page.route("**/file?*", refuse_at_first)
+    await reader.open("Late picture.md")
+    await expect(reader.text.locator(".chip")).to_have_text("▣ late")
+    await expect(reader.text.get_by_alt_text("late")).to_have_js_property("naturalWidth", 10)
+
+    await expect(reader.text.locator(".chip")).to_have_count(0)
 
 
 async def test_what_is_copied_is_markdown_for_other_programs(console: Console, person: NewPerson) -> None:

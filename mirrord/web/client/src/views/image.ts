@@ -72,19 +72,24 @@ function resizing(image: HTMLImageElement, commit: (width: number | null) => voi
   return handle
 }
 
-const AGAIN = [300, 1_000, 3_000] // ms after which a picture that did not load is asked for again
+const AGAIN = [300, 1_000, 3_000, 6_000, 20_000] // ms after which a picture that did not load is asked for again
+const NAMED = 2 // of these waits remain when its name is shown in its place
 
-/** A picture, or its name if it does not load. A picture that was just uploaded has no path yet. */
+/** A picture; its name while it does not load. A picture that was just uploaded has no path yet. */
 export function picture(url: string, alt: string, title: string | null, name: string): HTMLElement {
   const dom = element('span', { class: 'picture' })
   const shown = element('img', { src: url, alt, title, loading: 'lazy', decoding: 'async' })
+  const chip = element('span', { class: 'chip', title: VIEW.noPicture }, `▣ ${alt || name}`)
   const waits = [...AGAIN]
   shown.addEventListener('error', () => {
+    if (waits.length === NAMED) shown.replaceWith(chip)
     const wait = waits.shift()
-    if (wait) setTimeout(() => shown.isConnected && (shown.src = url), wait)
-    else dom.replaceChildren(element('span', { class: 'chip', title: VIEW.noPicture }, `▣ ${alt || name}`))
+    if (wait) setTimeout(() => dom.isConnected && Object.assign(shown, { loading: 'eager', src: url }), wait)
   })
-  shown.addEventListener('load', () => dom.classList.toggle('sizeless', isSizeless(dom, shown)))
+  shown.addEventListener('load', () => {
+    chip.replaceWith(shown)
+    dom.classList.toggle('sizeless', isSizeless(dom, shown))
+  })
   dom.append(shown)
   return dom
 }
