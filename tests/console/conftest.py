@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, StorageState, async_playwright
+from playwright.async_api import Browser, StorageState, async_playwright, expect
 
 from mirrord.mcp.admission import Tenant
 from mirrord.mirror import tree_marker
 from mirrord.mirror.tree.tenant_tree import Tree
 from tests.console import chromium
 from tests.console.bundle import built
-from tests.console.people import Person, follow, link_of
+from tests.console.people import PATIENCE, Person, follow, link_of
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+
+expect.set_options(timeout=PATIENCE)  # the library's own five seconds are few on a busy machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ async def test_a_page_low_in_the_sidebar_opens_at_its_beginning_with_its_row_in_
 ) -> None:
     for number in range(60):
         save(console.mirrord.file(f"Low/Row {number:02}.md"), "word\n\n" * 40)
-    row_of(console.mirrord, "Low/Row 59.md")
+        row_of(console.mirrord, f"Low/Row {number:02}.md")
     reader = await person()
     await reader.open("Low/Row 59.md")
     await ready(reader)
@@ -100,7 +100,7 @@ async def test_a_page_that_is_put_in_order_among_folders_makes_no_file_in_them(
 ) -> None:
     for path in ("Alpha/a.md", "Beta/b.md", "Gamma/c.md", "Secret.md", "Zed.md"):
         save(console.mirrord.file(f"Ordered/{path}"), "text\n")
-    row_of(console.mirrord, "Ordered/Gamma/c.md")
+        row_of(console.mirrord, f"Ordered/{path}")
     writer = await person()
     await writer.open("Ordered/Zed.md")
     await ready(writer)

@@ -30,8 +30,9 @@ async def test_a_tree_that_was_emptied_is_not_told_as_many_deletions(small_conso
     mirrord = small_console.mirrord
     decider = await operator(small_console, browser, "attention")
     files = [mirrord.file("One.md"), mirrord.file("Two.md")]
-    for file in files:
-        file.unlink()
+    with mirrord.frozen():  # so that both deletions are one halt
+        for file in files:
+            file.unlink()
     card = card_of(decider, EVERYTHING)
     await expect(card).to_contain_text("Two.md", timeout=PATIENCE)
     await expect(decider.page.locator(".card")).to_have_count(1)

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes
+from tests.console.people import PATIENCE, Person, becomes, row_of
 from tests.support.editors import save
 from tests.support.harness import eventually
 
@@ -376,6 +376,7 @@ async def test_an_undo_of_a_saved_deletion_brings_back_the_spelling(console: Con
 async def test_links_lead_to_headings(console: Console, person: NewPerson) -> None:
     filler = "words\n\n" * 60
     save(console.mirrord.file("Keys target.md"), f"{filler}## Deep *section*\n\n{filler}")
+    row_of(console.mirrord, "Keys target.md")
     text = f"[[Keys target#Deep section]] [here](#far-down)\n\n{filler}## Far down\n\n{filler}"
     reader, _ = await sit_at(console, person, "headings", text)
     await reader.text.get_by_text("here", exact=True).click()

@@ -147,6 +147,8 @@ async def test_a_page_is_duplicated_and_the_copy_moved_to_a_folder_that_is_found
     save(console.mirrord.file("Pattern.md"), text)
     save(console.mirrord.file("Quarry of stones/Stone.md"), "text\n")
     row_of(console.mirrord, "Quarry of stones/Stone.md")
+    titled = "SELECT FROM mirrord.search('quarry', 1, 0, true) WHERE title = 'Quarry of stones'"
+    eventually(lambda: console.mirrord.app.execute(titled).fetchone() is not None, "the folder to be found")
     writer = await person()
     await writer.open("Pattern.md")
     await ready(writer)
@@ -419,5 +421,5 @@ async def test_a_dialog_ends_beside_it_and_names_what_it_takes_away(console: Con
     await dialog.get_by_role("button", name="Delete").click()
     await reader.page.wait_for_url("**/trash", timeout=PATIENCE)
 
-    link = reader.page.get_by_role("link", name="Asked about", exact=True)
+    link = reader.page.locator("#content").get_by_role("link", name="Asked about", exact=True)
     assert (await link.get_attribute("href") or "").endswith(str(page))

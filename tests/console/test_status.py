@@ -7,7 +7,7 @@ from playwright.async_api import Browser, Route, expect
 
 from mirrord.domain.problem_advice import REMEDIES
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, follow, ready
+from tests.console.people import PATIENCE, Person, follow, ready, row_of
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -74,7 +74,8 @@ async def test_what_an_agent_changed_is_read_where_it_is_undone(console: Console
         await agent.call("read_page", path="Diary.md")
         await agent.call("write_page", path="Diary.md", content="first line\nthird line\n")
         await agent.call("create_page", title="Annex", content="more\n")
-    eventually(lambda: console.mirrord.page("Annex.md"), "the page of the agent")
+    row_of(console.mirrord, "Annex.md")
+    eventually(lambda: row_of(console.mirrord, "Diary.md").markdown == "first line\nthird line\n", "the agent's edit")
     reader = await person()
     await look_at(reader, "review?by=agent+diarist")
     card = reader.page.locator("#content").get_by_role("listitem").filter(has_text="agent diarist").first

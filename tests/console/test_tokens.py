@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person
+from tests.console.people import PATIENCE, Person, row_of
 from tests.console.test_status import look_at, operator
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
@@ -81,6 +81,5 @@ async def test_a_rescan_finds_what_no_news_told_of(console: Console, browser: Br
     await decider.page.get_by_role("button", name="Rescan").click()
     await expect(decider.page.locator("#told")).to_contain_text("All files", timeout=PATIENCE)
 
-    page = eventually(lambda: console.mirrord.page("Scanned.md"), "the page")
-    assert page.markdown == "two\n"
+    eventually(lambda: row_of(console.mirrord, "Scanned.md").markdown == "two\n", "the new text")
     await decider.context.close()

@@ -10,6 +10,9 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 
+PATIENCE_SECONDS = 60  # that an answer, or the next event of a stream, may take
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back. headers: by lower-case name."""
@@ -73,7 +76,7 @@ class Browser:
         if data is not None and data is not body:
             usual["content-type"] = "application/json"
         all_headers = usual | {name.replace("_", "-"): value for name, value in headers.items()}
-        with closing(http.client.HTTPConnection(self.host, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection(self.host, timeout=PATIENCE_SECONDS)) as connection:
             sent = {name: value for name, value in all_headers.items() if value is not None}
             connection.request(method, path, data, sent)
             response = connection.getresponse()
@@ -107,7 +110,7 @@ class Browser:
     @contextmanager
     def live(self, since: str | None = None, path: str | None = None) -> Iterator["Stream"]:
         """The stream of events."""
-        with closing(http.client.HTTPConnection(self.host, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection(self.host, timeout=PATIENCE_SECONDS)) as connection:
             headers = {"cookie": self.cookie} | ({"last-event-id": since} if since else {})
             connection.request("GET", path or f"/t/{self.tenant}/api/live", headers=headers)
             response = connection.getresponse()

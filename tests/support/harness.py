@@ -21,7 +21,7 @@ from tests.support.trees import contents
 
 T = TypeVar("T")
 
-PATIENCE = 20.0  # seconds; generous, for machines that are busy with other tests
+PATIENCE = 60.0  # seconds; generous, for machines that are busy with other tests
 PAUSE = 0.005  # seconds between the first looks at a condition
 LONGEST_PAUSE = 0.05  # seconds; each look is a query or a whole command, and what is awaited needs the processors, too
 
@@ -40,7 +40,7 @@ def eventually(
     The first true value *condition* gives; it is asked again after each *pause*, in seconds.
 
     pause: None for pauses that grow to a tenth of the time waited so far.
-    expectation: the end of a sentence that begins with "In vain awaited for 20 s: ".
+    expectation: the end of a sentence that begins with "In vain awaited for 60 s: ".
     Raises Awaited after *seconds*, with *expectation* and the last value.
     """
     begin = time.monotonic()
