@@ -149,12 +149,13 @@ def _target_facts(visit: Visit, page: Page, heading: str) -> dict[str, object]:
 
 
 async def list_unresolved(request: Request) -> Response:
-    """GET api/pages/{page}/unresolved: the links of the page that lead to nothing; whether links still follow changes."""
+    """GET api/pages/{page}/unresolved: its links that lead to nothing, and whether links still follow changes."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         is_behind = await are_names_behind(connection, TenantId(visit.tenant))
         links = await search_rows.load_unresolved(connection, visit.page)
-    return json_response({"links": [{"kind": kind, "target": target} for kind, target in links], "following": is_behind})
+    facts = [{"kind": kind, "target": target} for kind, target in links]
+    return json_response({"links": facts, "following": is_behind})
 
 
 async def list_backlinks(request: Request) -> Response:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-
 PATIENCE_SECONDS = 60  # that an answer, or the next event of a stream, may take
 
 
