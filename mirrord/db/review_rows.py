@@ -151,13 +151,21 @@ async def ask_look(connection: Connection, request: UUID) -> None:
     await connection.execute("SELECT mirrord.look_again(%s)", (request,))
 
 
-async def is_looked_at(connection: Connection, tenant: TenantId, request: UUID) -> bool:
-    """Whether the daemon has answered ask_look(), or the request waits no longer."""
+async def is_looked_at(connection: Connection, tenant: TenantId, request: UUID) -> bool | None:
+    """
+    Whether the daemon has answered ask_look(), or the request waits no longer.
+
+    None: the daemon cannot tell at the moment what the change set would do.
+    """
     query = (
-        "SELECT state <> 'pending' OR looked_at >= look_asked_at FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
+        "SELECT state <> 'pending' OR coalesce(looked_at >= look_asked_at, false), state = 'pending' AND "
+        "look_asked_at IS NULL FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
     )
     row = await (await connection.execute(query, (tenant, request))).fetchone()
-    return row is None or bool(row[0])
+    if row is None:
+        return True
+    is_answered, is_dropped = row
+    return None if is_dropped else bool(is_answered)
 
 
 async def note_look(connection: Connection, stored: StoredRequest) -> None:
@@ -165,6 +173,14 @@ async def note_look(connection: Connection, stored: StoredRequest) -> None:
     await connection.execute(
         "UPDATE mirrord.approval SET looked_at = %s WHERE tenant_id = %s AND id = %s",
         (stored.look_asked_at, stored.tenant, stored.id),
+    )
+
+
+async def drop_question(connection: Connection, stored: StoredRequest) -> None:
+    """Forget that a person asked what a change set would do now: that cannot be told at the moment."""
+    await connection.execute(
+        "UPDATE mirrord.approval SET look_asked_at = NULL WHERE tenant_id = %s AND id = %s AND look_asked_at = %s",
+        (stored.tenant, stored.id, stored.look_asked_at),
     )
 
 

@@ -12,6 +12,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.db import approval_rows, review_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import RequestState
+from mirrord.domain.entry import parse_id
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
 from mirrord.intake.draft_expiry import SWEEP_SECONDS, find_pointless, remove_expired_drafts
@@ -148,8 +149,6 @@ class Approver:
             if renewed is not None:
                 await self.renewal.follow(connection, stored, renewed)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
-        if renewed is not None:
-            await self.renewal.write_file(renewed[0].id)
         return replace(stored, state_name=state, outcome=outcome)
 
     async def _acceptance_of(self, stored: StoredRequest) -> Mapping[str, Any]:
@@ -193,7 +192,10 @@ class Approver:
         return {"failure": failure_facts(failed) | {"facts": {"done": events}}, "begun": True}
 
     async def _deliver_answer(self, stored: StoredRequest) -> None:
+        """Write the outcome of a request to its file; the file of the request that follows it comes first."""
         sides = self.desk.sides
+        if successor := parse_id(str((stored.outcome or {}).get("renewed_by"))):
+            await self.renewal.write_file(successor)
         await self.intake.answer(stored)
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.mark_reported(connection, sides.tenant, stored.id)

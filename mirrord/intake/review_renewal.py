@@ -20,6 +20,7 @@ from mirrord.merge.carried_choice import carry_choice
 log = logging.getLogger(__name__)
 
 Renewed = tuple[Request, Preview]
+_NOTHING_TO_SHOW = ("NOTHING_CHANGED", "CHANGES_ENDED")  # failures of a comparison that was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,20 @@ class ReviewRenewal:
     answer: Callable[[StoredRequest], Awaitable[None]]
 
     async def look_again(self, stored: StoredRequest) -> None:
-        """Compare a change set that waits with the files as they are now, because a person asked."""
-        renewed = await self.prepare(stored)
+        """
+        Compare a change set that waits with the files as they are now, because a person asked.
+
+        The person is told nothing about what cannot be compared at the moment, and may ask again.
+        """
+        try:
+            renewed = await self._renew(stored)
+        except Failed as failed:
+            if failed.code not in _NOTHING_TO_SHOW:
+                log.info("review_not_compared", extra={"request": str(stored.id), "error": str(failed)})
+                async with self._transaction() as connection:
+                    await review_rows.drop_question(connection, stored)
+                return
+            renewed = None
         if renewed is None or not await self._differs(stored, renewed[1]):
             async with self._transaction() as connection:
                 await review_rows.note_look(connection, stored)
@@ -43,13 +56,17 @@ class ReviewRenewal:
 
     async def prepare(self, stored: StoredRequest) -> Renewed | None:
         """The request that may follow *stored*; None: there is nothing to show any more, or not at the moment."""
-        if "change_set" not in stored.arguments:
-            return None
         try:
-            return await asyncio.to_thread(renew_request, self.desk, stored.request)
+            return await self._renew(stored)
         except Failed as failed:
             log.info("review_not_renewed", extra={"request": str(stored.id), "error": str(failed)})
             return None
+
+    async def _renew(self, stored: StoredRequest) -> Renewed | None:
+        """As prepare(), but raises Failed where the change set cannot be compared, or has ended."""
+        if "change_set" not in stored.arguments:
+            return None
+        return await asyncio.to_thread(renew_request, self.desk, stored.request)
 
     async def follow(self, connection: Connection, stored: StoredRequest, renewed: Renewed) -> None:
         """Let *renewed* follow *stored*, with what the person chose, in the transaction that ends *stored*."""

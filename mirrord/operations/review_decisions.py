@@ -123,18 +123,20 @@ class Reviewer:
         return bool(roots) and not await asyncio.to_thread(_is_paused, roots[0])
 
     async def _await(
-        self, is_so: Callable[[Connection, UUID], Awaitable[bool]], request: UUID, patience_seconds: float
+        self, is_so: Callable[[Connection, UUID], Awaitable[bool | None]], request: UUID, patience_seconds: float
     ) -> bool:
+        """Whether something is so within *patience_seconds*. is_so: returns None where it will not be."""
         end = time.monotonic() + patience_seconds
         while True:
             async with self.database.transaction(self.tenant, actor=self.actor) as connection:
-                if await is_so(connection, request):
-                    return True
-            if time.monotonic() > end:
+                answer = await is_so(connection, request)
+            if answer:
+                return True
+            if answer is None or time.monotonic() > end:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _is_looked_at(self, connection: Connection, request: UUID) -> bool:
+    async def _is_looked_at(self, connection: Connection, request: UUID) -> bool | None:
         return await review_rows.is_looked_at(connection, self.tenant, request)
 
     async def _is_finished(self, connection: Connection, request: UUID) -> bool:

@@ -1,10 +1,15 @@
 """Pages that others change while a change set waits for a person: what is shown is what happens, or nothing does."""
 
+import os
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
+from mirrord.db.database import daemon_dsn
+from mirrord.mirror.write import request_files
 from tests.support.clients import Agent
+from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.reviews import (
     ALPHA,
@@ -76,6 +81,42 @@ async def test_what_is_shown_is_what_would_happen_now(mirrord: Mirrord, folder: 
         (preview,) = waiting(mirrord, change_set)["changes"]
         assert (preview["is_merged"], preview["old"]) == (True, ALPHA.replace("second", "the person's"))
         assert preview["new"] == "# Alpha\n\nthe first\n\nthe person's\n\nthe third\n"
+        await agent.call("discard_changes", changeSet=change_set)
+
+
+async def test_what_cannot_be_compared_at_the_moment_is_not_current(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        file = mirrord.root / folder / "Alpha.md"
+        file.rename(mirrord.directory / "Alpha.md")
+        os.mkfifo(file)
+        assert not waiting(mirrord, change_set)["is_current"]
+        (mirrord.directory / "Alpha.md").replace(file)
+        assert waiting(mirrord, change_set)["is_current"]
+        await agent.call("discard_changes", changeSet=change_set)
+
+
+async def test_a_daemon_killed_before_the_file_of_a_renewed_request_writes_it_at_its_next_start(
+    mirrord: Mirrord, folder: str, module_dsn: str
+) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await propose(mirrord, agent, folder)
+        write(mirrord, f"{folder}/Alpha.md", ALPHA.replace("second", "the person's"))
+        waiting(mirrord, change_set)
+        renewed = "SELECT id FROM mirrord.approval WHERE arguments ->> 'change_set' = %s AND state = 'pending'"
+        reported = "SELECT count(*) FROM approval WHERE arguments ->> 'change_set' = %s AND told_at IS NOT NULL"
+        eventually(lambda: value(mirrord.app, reported, change_set), "the file of the request that ended")
+        mirrord.stop()
+        file = mirrord.root / request_files.path_of(value(mirrord.app, renewed, change_set))
+        file.unlink()
+        with psycopg.connect(daemon_dsn(module_dsn)) as connection:
+            named = "SELECT set_config('mirrord.tenant', id::text, false) FROM mirrord.tenant WHERE name = %s"
+            connection.execute(named, [mirrord.tenant])
+            again = "UPDATE mirrord.approval SET told_at = NULL WHERE arguments ->> 'change_set' = %s"
+            connection.execute(again, [change_set])
+        mirrord.up()
+
+        eventually(file.exists, "the file of the request that waits")
         await agent.call("discard_changes", changeSet=change_set)
 
 
