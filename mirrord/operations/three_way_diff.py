@@ -8,9 +8,9 @@ from merge3 import Merge3
 from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.markdown.frontmatter.page_text import first_line_ending, split_lines
 
-ROW_MARK = "<<<<<<< the row's text"
+ROW_MARK = "<<<<<<< as it is now"
 MIDDLE_MARK = "======="
-FILE_MARK = ">>>>>>> the file's text"
+FILE_MARK = ">>>>>>> version in the file"
 
 _NO_NEWLINE = "\\ No newline at end of file"
 

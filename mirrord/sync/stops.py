@@ -350,7 +350,7 @@ def _problem_of(decision: Decision, course: MoveHistory) -> Problem:
     moves = ", ".join(turn.description for turn in course.moves)
     sentence = (
         f"{path!r} moved more than {MAX_OWN_MOVES} times within a minute although no program wrote anything new, and "
-        f"was stopped; the last moves: {moves}. Two programs, or a trigger, change each other's text: "
-        "`mirrord history` says who. Stop one of them, then save a new text, or run `mirrord check --fix`."
+        f"was stopped; the last moves: {moves}. Two programs, or a trigger, change each other's text. Stop one of "
+        "them, then save a new text. `mirrord history` says who; `mirrord check --fix` tries again with this text."
     )
     return Problem(path, "livelock", sentence, decision.state.entry)

@@ -179,7 +179,8 @@ def _problem_facts(visit: Visit, problem: Problem) -> dict[str, Any]:
     is_hidden = problem.code == "root" and not visit.session.sees_all
     sentence = _STOPPED if is_hidden else problem.sentence
     facts = {"path": problem.path, "code": problem.code, "sentence": sentence, "page": problem.entry}
-    return {**facts, "remedy": REMEDIES.get(problem.code, "")}
+    is_powerless = is_hidden and not visit.role.is_operator
+    return {**facts, "remedy": "" if is_powerless else REMEDIES.get(problem.code, "")}
 
 
 def _notice_facts(notice: Notice) -> dict[str, Any]:

@@ -78,6 +78,10 @@ async def test_a_person_signs_in_elsewhere_and_writes_and_a_reader_only_reads(
     for name in ("Rename", "Delete", "Share…", "New page"):
         await expect(reader.get_by_role("button", name=name)).to_be_hidden()
         await expect(writer.get_by_role("button", name=name).first).to_be_visible()
+    await reader.get_by_role("link", name="History").click()
+    await reader.locator(".split > .versions > li").last.get_by_role("button").first.click(timeout=PATIENCE)
+    await expect(reader.get_by_label("Compare with")).to_be_visible(timeout=PATIENCE)
+    await expect(reader.get_by_role("button", name="Restore")).to_have_count(0)
     eventually(lambda: "And written." in mirrord.file("Notes.md").read_text(encoding="utf-8"), "the writer's words")
 
 

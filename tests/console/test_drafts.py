@@ -46,6 +46,22 @@ async def test_a_text_that_is_not_saved_is_not_said_to_be_on_disk(console: Conso
     await expect(on_disk).to_be_visible(timeout=PATIENCE)
 
 
+async def test_a_text_that_was_just_saved_is_not_said_to_be_on_disk(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Just saved.md"), "one\n")
+    writer = await person()
+    row_of(console.mirrord, "Just saved.md")
+    console.mirrord.flush()
+    await writer.page.route("**/api/live*", lambda route: route.abort())  # no news of its file comes
+    await writer.open("Just saved.md")
+    state = writer.page.locator("#disk-state")
+    await expect(state).to_have_text("on disk", timeout=PATIENCE)
+    await writer.after("one")
+    await writer.type(" more")
+    await writer.is_told("saved")
+
+    await expect(state).to_have_text("being written to disk", timeout=PATIENCE)
+
+
 @pytest.mark.timeout(300)
 async def test_a_page_of_more_blocks_than_local_storage_holds_is_kept(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Large.md"), "beginning\n\n" + "words\n\n" * 15_000)

@@ -58,6 +58,7 @@ async def test_a_page_is_read_by_its_link_without_signing_in_until_the_link_is_e
     await expect(reader.get_by_role("link", name="Sessions")).to_have_count(0)
     await sharer.page.get_by_role("dialog").get_by_role("button", name="End").click()
     await expect(sharer.page.get_by_role("dialog")).to_contain_text("This page is not shared.", timeout=PATIENCE)
+    await expect(sharer.page.get_by_role("button", name="Cancel")).to_have_count(0)  # of what is done already
     answer = await reader.goto(address)
 
     assert answer is not None

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import psycopg
 import pytest
 from playwright.async_api import Browser, Route, expect
 
@@ -14,6 +15,18 @@ from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# Each text of the page is answered with another one, also that which mirrord writes.
+ANSWERING = """
+CREATE FUNCTION public.answer() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF pg_trigger_depth() = 1 THEN
+        UPDATE mirrord.page SET markdown = 'answered at ' || clock_timestamp() || E'\\n'
+         WHERE tenant_id = NEW.tenant_id AND id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER answer AFTER UPDATE OF markdown, digest ON mirrord.page FOR EACH ROW WHEN (NEW.name = 'Answered')
+    EXECUTE FUNCTION public.answer()"""
 NEWS = """window.dispatchEvent(new CustomEvent("live:attention", {
   detail: { conflicts: 0, halts: 0, problems: 0, approvals: 0 }
 }))"""
@@ -116,13 +129,15 @@ async def test_an_operator_pauses_a_tenant_and_everybody_sees_that_it_is_stopped
     decider = await operator(console, browser)
     await decider.page.get_by_role("button", name="Pause", exact=True).click()
     await expect(decider.page.locator(".standing").first).to_contain_text("stopped", timeout=PATIENCE)
-    await expect(decider.page.get_by_text(f"remove {console.mirrord.root}").first).to_be_visible(timeout=PATIENCE)
+    card = decider.page.get_by_role("region", name="Files with problems").get_by_role("listitem")
+    await expect(card).to_contain_text("choose Resume", timeout=PATIENCE)
+    await expect(decider.page.locator("#content")).not_to_contain_text("/PAUSE")
     save(console.mirrord.file("During the pause.md"), "text\n")
     guest = await person()
     await look_at(guest, "status")
     await expect(guest.page.locator(".standing").first).to_contain_text("stopped", timeout=PATIENCE)
     await expect(guest.page.get_by_text(str(console.mirrord.root))).to_have_count(0)
-    await expect(guest.page.get_by_role("button", name="Resume")).to_have_count(0)
+    await expect(guest.page.get_by_text("Resume")).to_have_count(0)
     assert console.mirrord.page("During the pause.md") is None
     await decider.page.get_by_role("button", name="Resume").click()
     eventually(lambda: console.mirrord.page("During the pause.md"), "the page of the file from the pause")
@@ -130,6 +145,28 @@ async def test_an_operator_pauses_a_tenant_and_everybody_sees_that_it_is_stopped
     await expect(decider.page.locator(".standing").first).not_to_contain_text("stopped", timeout=PATIENCE)
     assert not console.mirrord.file("PAUSE").exists()
     await decider.context.close()
+
+
+async def test_a_page_that_programs_change_back_and_forth_is_listed_with_its_history_and_no_command(
+    console: Console, person: NewPerson, admin_dsn: str
+) -> None:
+    save(console.mirrord.file("Answered.md"), "one\n")
+    row = row_of(console.mirrord, "Answered.md")
+    with psycopg.connect(admin_dsn, autocommit=True) as database:
+        database.execute(ANSWERING)
+        save(console.mirrord.file("Answered.md"), "two\n")
+        reader = await person()
+        await look_at(reader, "status")
+        card = reader.page.get_by_role("listitem").filter(has=reader.page.get_by_role("heading", name="Answered.md"))
+        await expect(card).to_contain_text("Its history says who changes it.", timeout=PATIENCE)
+        await expect(card).not_to_contain_text("mirrord")
+        await card.get_by_role("link", name="Open its history").click()
+        await reader.page.wait_for_url(f"**/p/{row.id}/history", timeout=PATIENCE)
+        database.execute("DROP TRIGGER answer ON mirrord.page; DROP FUNCTION public.answer()")
+    save(console.mirrord.file("Answered.md"), "three\n")
+    listed = "SELECT FROM mirrord.problem WHERE code = 'livelock'"
+
+    eventually(lambda: console.mirrord.app.execute(listed).fetchone() is None, "the page to go on with a new text")
 
 
 async def test_an_operator_settles_which_files_stay_out_and_overwrites_no_other_text(

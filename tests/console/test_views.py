@@ -307,11 +307,20 @@ async def test_history_shows_what_changed_and_goes_back(console: Console, person
     first = row_of(console.mirrord, "Went back.md")
     save(file, "the slow fox\n")
     eventually(lambda: row_of(console.mirrord, "Went back.md").version > first.version, "the second version")
-    reader = await person()
+    reader = await person(viewport={"width": 390, "height": 844})
     await reader.page.goto(f"{console.url}/t/console/p/{first.id}/history")
-    await expect(reader.page.locator(".difference .added b")).to_have_text("slow", timeout=PATIENCE)
-    await reader.page.get_by_text("2 versions").click()
+    shown = reader.page.locator("#shown")
+    await expect(shown.locator(".added")).to_contain_text("the slow fox", timeout=PATIENCE)  # of both versions
+    await expect(shown.locator(".removed")).to_have_count(0)
+    newest = reader.page.locator("details[open]").get_by_role("button").first
+    await newest.click()
+    await expect(shown.locator(".added b")).to_have_text("slow", timeout=PATIENCE)
+    right = await shown.get_by_label("Compare with").evaluate("field => field.getBoundingClientRect().right")
+    assert right <= 390
     await reader.page.locator(f"button[data-version='{first.version}']").click()
+    await expect(shown.get_by_label("Compare with").locator("option:checked")).to_have_text("an empty page")
+    await shown.get_by_label("Compare with").select_option(label="the page as it is now")
+    await expect(shown.get_by_role("button", name="Restore block 1")).to_be_visible(timeout=PATIENCE)
     await reader.page.get_by_role("button", name="Restore this version").click()
     await reader.page.get_by_role("button", name="Restore", exact=True).click()
     await expect(reader.page.locator("#title")).to_have_text("Went back", timeout=PATIENCE)
@@ -359,7 +368,12 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
         await expect(card.get_by_label(title)).to_have_text(text, timeout=PATIENCE)
     await expect(card.get_by_label("Current page").locator("mark")).to_have_text("the row\n")
     await card.get_by_text("Edit and use the merged text").click()
-    await card.get_by_role("textbox", name="The merged text").fill("both of them\n")
+    await expect(card).to_contain_text("remove the marks")
+    merged = card.get_by_role("textbox", name="The merged text")
+    await expect(merged).to_have_value(
+        "<<<<<<< as it is now\nthe row\n=======\nthe file\n>>>>>>> version in the file\n"
+    )
+    await merged.fill("both of them\n")
     await card.get_by_role("button", name="Use the merged text").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)
     becomes(file, "both of them\n")

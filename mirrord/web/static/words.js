@@ -158,6 +158,7 @@ export const HISTORY = {
   session: (count) => `${count} versions`,
   compare: "Compare with",
   thePageNow: "the page as it is now",
+  emptyPage: "an empty page",
   asRead: "As it reads",
   blocksHint: "What would change if this version came back, block by block.",
   block: (number) => `Block ${number}`,
@@ -236,10 +237,12 @@ export const ATTENTION = {
   useFile: "Use the version in the file",
   useRow: "Keep the current page",
   edit: "Edit and use the merged text",
+  marks: "Where both sides changed the same lines, both are here between marks (<<<<<<< and >>>>>>>). Keep what is right, and remove the marks.",
   useMerged: "Use the merged text",
   settled: "Settled.",
   changedSince: "It has changed since the conflict arose; the current state is below.",
   thePage: "Open the page",
+  history: "Open its history",
   theCopy: "Open the conflict copy",
   everything: "Everything",
   markRead: "Mark all as read",
@@ -260,6 +263,13 @@ export const ATTENTION = {
     "sibling-deleted": "settled it: one page is left",
     "sibling-renamed": "settled it: both pages stay",
   },
+};
+
+/** What helps against a problem, by its code, where the console has a view or a button for it. Of others the server says it. */
+export const REMEDIES = {
+  "bound-edit": "Edit the page in its app. The history of the page has the text that was taken back.",
+  livelock: "Its history says who changes it. Once one of them is stopped, save a new text.",
+  root: "If sync is paused, choose Resume on the status page. Otherwise put the right files back in their place.",
 };
 
 const things = (count, more = "") => (count === 1 ? `1${more} page or file` : `${count.toLocaleString()}${more} pages and files`);
@@ -581,7 +591,8 @@ export const BACKUPS = {
   unread: (files) => `${files} could not be read, and are not in it.`,
   failed: (sentence) => `No backup was made. ${sentence}`,
   number: (number) => `Backup ${number}`,
-  holds: (pages, versions, attachments, files) => `${pages}, ${versions}, ${attachments}, ${files} that no row has`,
+  otherFile: "other file",
+  holds: (pages, versions, attachments, files) => `${pages}, ${versions}, ${attachments}, ${files}`,
   size: (bytes) => `${bytes}, with what it shares with other backups`,
   noSize: "parts of it are gone",
   damaged: (numbers) => `The lists of these backups are damaged, so they cannot be restored: ${numbers}.`,

@@ -37,7 +37,8 @@ export async function trying(work) {
 /**
  * A dialog; undefined: the person closed it, also by Escape or a click beside it.
  *
- * `build(close)` returns its `parts`, the `buttons` below them, and what `submit` does on Enter; `close(answer)` ends it.
+ * `build(close)` returns its `parts`, the `buttons` below them, what `submit` does on Enter, and what the button that `ends`
+ * it says; `close(answer)` ends it.
  */
 export function dialogOf(title, build) {
   return new Promise((answer) => {
@@ -47,8 +48,8 @@ export function dialogOf(title, build) {
       before?.focus?.();
       answer(result);
     };
-    const { parts, buttons = [], submit = () => {} } = build(close);
-    const actions = make("div", { class: "actions" }, buttons, button(COMMON.cancel, () => close()));
+    const { parts, buttons = [], submit = () => {}, ends = COMMON.cancel } = build(close);
+    const actions = make("div", { class: "actions" }, buttons, button(ends, () => close()));
     const onsubmit = (event) => (event.preventDefault(), submit());
     const form = make("form", { method: "dialog", onsubmit }, make("h2", {}, title), parts, actions);
     const onclick = ({ target }) => target === dialog && close();

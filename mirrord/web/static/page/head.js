@@ -1,6 +1,7 @@
 /** What stands above the text of a page: its title, how saving is going, and what a person has to know about it. */
 import { change, tenant } from "../server/api.js";
 import { actor, button, make, moment, trying } from "../elements/dom.js";
+import { withoutCommands } from "../elements/problems.js";
 import { PAGE } from "../words.js";
 import { showActions } from "./actions.js";
 import { part, shown } from "./shown.js";
@@ -34,7 +35,7 @@ function showTools(page) {
 function noticesOf(page, reread) {
   const notices = [];
   if (page.fault) notices.push(make("p", { class: "problem", role: "alert" }, PAGE.fault(page.fault)));
-  else if (page.problem) notices.push(make("p", { class: "problem", role: "alert" }, page.problem));
+  else if (page.problem) notices.push(make("p", { class: "problem", role: "alert" }, withoutCommands(page.problem) || page.problem));
   if (page.bound) notices.push(make("p", { class: "hint" }, PAGE.bound(page.bound.binding), ...linkToApp(page.bound)));
   if (page.deleted) {
     const back = () => trying(async () => (await change("POST", `pages/${shown.id}/revive`), reread()));
@@ -49,12 +50,21 @@ function linkToApp({ url }) {
 
 /** Show whether the version is in a file, and who made it; at: when, null: not known. */
 export function showOnDisk({ on_disk, halted, by, updated_by }, at) {
-  const decision = () => make("a", { href: `/t/${tenant}/attention` }, PAGE.waitsForDecision);
-  part("disk-state").replaceChildren(halted ? decision() : on_disk ? PAGE.onDisk : PAGE.toDisk);
-  part("disk-state").dataset.state = on_disk ? "yes" : "no";
+  showDisk(on_disk, halted);
   by ??= updated_by;
   const place = part("by"); // another view may be shown by then
   whenIdle(() => (place.textContent = by ? PAGE.by(actor(by), at && moment(at)) : ""));
+}
+
+function showDisk(isOnDisk, isHalted) {
+  const decision = () => make("a", { href: `/t/${tenant}/attention` }, PAGE.waitsForDecision);
+  part("disk-state").replaceChildren(isHalted ? decision() : isOnDisk ? PAGE.onDisk : PAGE.toDisk);
+  part("disk-state").dataset.state = isOnDisk ? "yes" : "no";
+}
+
+/** Show that a version that was just saved here has no file yet, unless news of it came first. */
+export function showSaved(id, version) {
+  if (id === shown.page?.id && version > shown.page.version) showDisk(false, false);
 }
 
 /** The first time that a browser spells takes it as long as a short page does. */

@@ -4,7 +4,7 @@ import { make, trying } from "../elements/dom.js";
 import { renderedOf } from "../elements/rendered.js";
 import { PAGE } from "../words.js";
 import { Draft } from "./drafts.js";
-import { forgetKept, showKept, showState } from "./head.js";
+import { forgetKept, showKept, showSaved, showState } from "./head.js";
 import { follow, showLinks } from "./links.js";
 import { offer } from "./offers.js";
 import { getTarget, load, part, shown } from "./shown.js";
@@ -16,7 +16,9 @@ export const BUTTONS = [["view-editor", "editor"], ["view-source", "source"]];
 /** For the editor: 409 is an answer with the page, 422 one with a sentence; it rejects when nothing answers, or not so soon. */
 const saveOf = (id) => async (content, version) => {
   try {
-    return await change("PUT", `pages/${id}/content`, { version, content });
+    const saved = await change("PUT", `pages/${id}/content`, { version, content });
+    showSaved(id, saved.version);
+    return saved;
   } catch (error) {
     if (!(error instanceof Refusal) || [0, 429].includes(error.status) || error.status >= 500) throw error;
     if (error.status !== 409) return { sentence: error.message };
@@ -105,7 +107,7 @@ function mountMarkdown() {
   }
   const { text: kept = null, version: keptVersion = null } = shown.draft.stored ?? {};
   const keep = (text, version) => hold("source", text, version);
-  return mountSource(shown.place, shown.page, { onState: showState, kept, keptVersion, keep });
+  return mountSource(shown.place, shown.page, { onState: showState, onSaved: showSaved, kept, keptVersion, keep });
 }
 
 /** Keep what is not saved, in the draft of the editor that is mounted now. version: of the page that it was made from. */

@@ -1,7 +1,7 @@
 /** Sharing a page: a link that expires, a public name, and the list of both with their end. */
 import { button, dialogOf, hint, make, moment, trying } from "../elements/dom.js";
 import { change, get } from "../server/api.js";
-import { SHARING } from "../words.js";
+import { COMMON, SHARING } from "../words.js";
 
 const DAYS = [1, 7, 30, 90, 365];
 
@@ -27,7 +27,7 @@ export function openSharing(page) {
       await showShares();
     });
     const buttons = [make("button", { type: "submit", class: "main" }, SHARING.make)];
-    return { parts: [...form.parts, outcome, make("h3", {}, SHARING.shared), list], buttons, submit: share };
+    return { parts: [...form.parts, outcome, make("h3", {}, SHARING.shared), list], buttons, submit: share, ends: COMMON.close };
   });
 }
 

@@ -7,7 +7,7 @@ import { restored } from "./endings.js";
 const HOLDING = 300; // ms between two times that what is typed is kept: a long text is too much for every key
 
 /**
- * Show `page` in `place`. `options`: `onState(state, sentence)`, `keep(text|null, version)`, `kept` (a text that was never
+ * Show `page` in `place`. `options`: `onState(state, sentence)`, `onSaved(id, version)`, `keep(text|null, version)`, `kept` (a text that was never
  * saved) and `keptVersion`, that of the page from which it was made.
  * Returns what page.js drives: `update(page)`, `unsaved()`, `saveNow()`, `focus()`, `destroy()`.
  */
@@ -72,6 +72,7 @@ export function mountSource(place, page, options) {
       const saved = await change("PUT", `pages/${page.id}/markdown`, { version, text_digest, markdown });
       current = { ...current, ...saved, markdown };
       shown = sent;
+      options.onSaved(page.id, saved.version);
       choice.replaceChildren();
       keep();
       tell();

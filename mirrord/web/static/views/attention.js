@@ -132,7 +132,7 @@ function conflict(one) {
     one.can.includes("row") ? button(ATTENTION.useRow, settle("row")) : null,
   ];
   const edit = one.can.includes("merged") && one.marked !== null
-    ? make("details", { open: typed.has(one.number) }, make("summary", {}, ATTENTION.edit), merged, tools(button(ATTENTION.useMerged, () => settle("merged", merged.value)(), { class: "main" })))
+    ? make("details", { open: typed.has(one.number) }, make("summary", {}, ATTENTION.edit), make("p", { class: "hint" }, ATTENTION.marks), merged, tools(button(ATTENTION.useMerged, () => settle("merged", merged.value)(), { class: "main" })))
     : null;
   return card(
     one.path,

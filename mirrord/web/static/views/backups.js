@@ -58,7 +58,7 @@ function listOf({ backups: found, damaged }) {
 }
 
 function rowOf(one) {
-  const held = BACKUPS.holds(many(one.pages, "page"), many(one.versions, "version"), many(one.attachments, "attachment"), many(one.files, "file"));
+  const held = BACKUPS.holds(many(one.pages, "page"), many(one.versions, "version"), many(one.attachments, "attachment"), many(one.files, BACKUPS.otherFile));
   const size = one.size === null ? BACKUPS.noSize : BACKUPS.size(sizeOf(one.size));
   const unread = one.unread ? make("p", { class: "problem" }, BACKUPS.unread(many(one.unread, "file"))) : null;
   const restore = one.restore && howToRestore(one.restore);

@@ -3,7 +3,7 @@ import { differenceOf } from "../elements/difference.js";
 import { actor, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
 import { renderedPair } from "../elements/rendered.js";
 import { openView } from "../navigation/navigation.js";
-import { change, getFor, href } from "../server/api.js";
+import { change, getFor, href, isReader } from "../server/api.js";
 import { HISTORY } from "../words.js";
 
 const NOW = -1; // stands for the page as it is, where a version is compared
@@ -46,7 +46,7 @@ function historyOf(page, get, place) {
     const back = button(HISTORY.restore, () => trying(() => restore(version)), { class: "main" });
     const isFirst = before === 0 && older.some((earlier) => earlier.text_removed);
     const head = make("h2", {}, HISTORY.head(moment(one.at), actor(one.by)));
-    const tools = make("div", { class: "tools" }, at === 0 ? null : back, comparing(version, at, before), reading(version, before));
+    const tools = make("div", { class: "tools" }, at === 0 || isReader ? null : back, comparing(version, at, before), reading(version, before));
     const section = make("section", { id: "shown", tabindex: "-1", "aria-label": HISTORY.versionOf(version) }, head, tools, isFirst ? make("p", {}, HISTORY.firstLeft) : null, ...changes);
     document.getElementById("shown").replaceWith(section);
     mark(version);
@@ -66,7 +66,7 @@ function historyOf(page, get, place) {
     const title = HISTORY.block(number);
     const titles = back ? [HISTORY.now, HISTORY.then] : [HISTORY.was, HISTORY.became];
     const changes = isRead ? [renderedPair(titles, [old, fresh], HISTORY.nothing)] : differenceOf(hunks);
-    const act = back ? button(HISTORY.restoreBlock, () => trying(back), { "aria-label": HISTORY.restoreBlockOf(number) }) : null;
+    const act = back && !isReader ? button(HISTORY.restoreBlock, () => trying(back), { "aria-label": HISTORY.restoreBlockOf(number) }) : null;
     return make("section", { class: "block", "aria-label": title }, ...changes, act ?? "");
   }
 
@@ -78,6 +78,7 @@ function historyOf(page, get, place) {
   function comparing(version, at, before) {
     const texts = versions.slice(at + 1).filter((one) => one.has_text);
     const options = texts.map((one) => make("option", { value: one.version, selected: one.version === before }, `${moment(one.at)}, ${actor(one.by)}`));
+    options.push(make("option", { value: 0, selected: before === 0 }, HISTORY.emptyPage));
     if (at > 0) options.unshift(make("option", { value: NOW, selected: before === NOW }, HISTORY.thePageNow));
     if (options.length < 2) return null;
     const choice = make("select", {}, options);
@@ -127,7 +128,7 @@ function historyOf(page, get, place) {
 
   function single(session, open) {
     const lines = session.map((one) => make("li", {}, button(`${moment(one.at)} · ${changesOf([one])}`, open(one.version), { class: "plain", "data-version": one.version })));
-    return make("details", {}, make("summary", {}, HISTORY.session(session.length)), make("ol", { class: "versions", reversed: true }, lines));
+    return make("details", { open: session.includes(versions[0]) }, make("summary", {}, HISTORY.session(session.length)), make("ol", { class: "versions", reversed: true }, lines));
   }
 
   async function list() {
@@ -141,8 +142,8 @@ function historyOf(page, get, place) {
 
   return async () => {
     await list();
-    const newest = versions.find((one) => one.has_text);
-    if (newest) await show(newest.version);
+    const newest = sessionsOf(versions).find(([one]) => one.has_text);
+    if (newest) await show(newest[0].version, beforeOf(newest));
   };
 }
 

@@ -1,5 +1,6 @@
 /** A tenant's mirrors, as their daemons tell: what waits, how soon changes are carried over, how far long work is. */
 import { make, many, moment } from "../elements/dom.js";
+import { withoutCommands } from "../elements/problems.js";
 import { pace, sparkline } from "../elements/sparkline.js";
 import { tenant } from "../server/api.js";
 import { STATUS } from "../words.js";
@@ -51,7 +52,7 @@ function standing({ behind, halted, problems, is_held, state, stopped }) {
 function mirror(one) {
   const held = one.is_held ? STATUS.active : STATUS.inactive(moment(one.until));
   const facts = make("p", { class: "standing" }, `${held}; `, standing(one), ".");
-  const why = one.is_held && one.stopped ? make("p", { class: "problem" }, one.stopped) : null;
+  const why = one.is_held && one.stopped ? make("p", { class: "problem" }, withoutCommands(one.stopped)) : null;
   const { state } = one;
   const said = state
     ? [
