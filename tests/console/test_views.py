@@ -309,18 +309,18 @@ async def test_history_shows_what_changed_and_goes_back(console: Console, person
     eventually(lambda: row_of(console.mirrord, "Went back.md").version > first.version, "the second version")
     reader = await person(viewport={"width": 390, "height": 844})
     await reader.page.goto(f"{console.url}/t/console/p/{first.id}/history")
-    shown = reader.page.locator("#shown")
-    await expect(shown.locator(".added")).to_contain_text("the slow fox", timeout=PATIENCE)  # of both versions
-    await expect(shown.locator(".removed")).to_have_count(0)
+    section = reader.page.locator("#shown")
+    await expect(section.locator(".added")).to_contain_text("the slow fox", timeout=PATIENCE)  # of both versions
+    await expect(section.locator(".removed")).to_have_count(0)
     newest = reader.page.locator("details[open]").get_by_role("button").first
     await newest.click()
-    await expect(shown.locator(".added b")).to_have_text("slow", timeout=PATIENCE)
-    right = await shown.get_by_label("Compare with").evaluate("field => field.getBoundingClientRect().right")
+    await expect(section.locator(".added b")).to_have_text("slow", timeout=PATIENCE)
+    right = await section.get_by_label("Compare with").evaluate("field => field.getBoundingClientRect().right")
     assert right <= 390
     await reader.page.locator(f"button[data-version='{first.version}']").click()
-    await expect(shown.get_by_label("Compare with").locator("option:checked")).to_have_text("an empty page")
-    await shown.get_by_label("Compare with").select_option(label="the page as it is now")
-    await expect(shown.get_by_role("button", name="Restore block 1")).to_be_visible(timeout=PATIENCE)
+    await expect(section.get_by_label("Compare with").locator("option:checked")).to_have_text("an empty page")
+    await section.get_by_label("Compare with").select_option(label="the page as it is now")
+    await expect(section.get_by_role("button", name="Restore block 1")).to_be_visible(timeout=PATIENCE)
     await reader.page.get_by_role("button", name="Restore this version").click()
     await reader.page.get_by_role("button", name="Restore", exact=True).click()
     await expect(reader.page.locator("#title")).to_have_text("Went back", timeout=PATIENCE)
