@@ -138,6 +138,8 @@ async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
         if page is not None and not page.is_deleted:
             return page, heading
+        if await page_rows.load_title(connection, source) is None:
+            raise not_found()
         if await are_names_behind(connection, TenantId(visit.tenant)):
             raise HTTPException(503, "Pages have changed, and links are still following. Try again in a moment.")
     raise not_found()
@@ -152,6 +154,8 @@ async def list_unresolved(request: Request) -> Response:
     """GET api/pages/{page}/unresolved: its links that lead to nothing, and whether links still follow changes."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
+        if await page_rows.load_title(connection, visit.page) is None:
+            raise not_found()
         is_behind = await are_names_behind(connection, TenantId(visit.tenant))
         links = await search_rows.load_unresolved(connection, visit.page)
     facts = [{"kind": kind, "target": target} for kind, target in links]

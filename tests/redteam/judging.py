@@ -20,7 +20,7 @@ from tests.redteam.world import State, World, inside, outside
 
 DONE = "DONE"  # stands among the codes where it is right that a call succeeds
 LIMIT = 2.0  # seconds
-_PATIENCE = 20.0  # seconds, for a machine that has other work
+_PATIENCE = 60.0  # seconds, for a machine that has other work
 _TRIES = 3  # a call that is slow so often is slow by itself
 _LONGEST_FAILURE = 20_000  # characters of both channels together: models read them
 _LONGEST = 500_000

@@ -19,6 +19,7 @@ from tests.support.browsing import Answer, Browser
 from tests.support.consoles import PICTURE, RIVAL, SECRET, Console, consoles
 from tests.support.editors import save
 from tests.support.harness import eventually
+from tests.support.rows import are_rows_followed
 
 HIDDEN = "Salaries"
 UNKNOWN = UUID(int=7)  # the id of no page
@@ -43,6 +44,7 @@ def console(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         for path in ("Projects/Handbook", HIDDEN):
             served.page(path)
         served.mirrord.flush()
+        eventually(lambda: are_rows_followed(served.mirrord.app), "links that lead to the new pages and pictures")
         yield served
 
 
@@ -362,7 +364,7 @@ def test_the_commands_share_publish_list_and_end(console: Console, stranger: Bro
 
 def test_a_slow_reader_of_a_share_keeps_no_session_waiting(console: Console, guest: Browser, projects: str) -> None:
     host = console.url.removeprefix("http://")
-    with closing(http.client.HTTPConnection(host, timeout=20)) as slow:
+    with closing(http.client.HTTPConnection(host, timeout=60)) as slow:
         for _ in range(3):
             slow.request("GET", projects)
             slow.getresponse().read()

@@ -11,6 +11,7 @@ from tests.support.browsing import Browser
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
+from tests.support.rows import are_rows_followed
 
 RIVAL = "rival"
 SECRET = "the-secret-of-the-rival"
@@ -65,4 +66,5 @@ def consoles(directory: Path, dsn: str) -> Iterator[Console]:
         started.up("--tenant", RIVAL, "--console", "0")
         url = eventually(lambda: last_url(started.data), "the console's address")
         started.flush()
+        eventually(lambda: are_rows_followed(started.app), "links and searches that know all pages")
         yield Console(started, url)

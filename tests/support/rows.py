@@ -39,6 +39,20 @@ SELECT {_COLUMNS} FROM mirrord.page
 """
 
 
+# Whether links and searches know everything that the tenant has by now.
+_ARE_FOLLOWED = """
+SELECT NOT EXISTS (SELECT FROM mirrord.entry_feed AS f JOIN mirrord.link_cursor AS c USING (tenant_id)
+                    WHERE (f.seq, f.entry_id) > (c.seq, c.entry_id))
+   AND NOT EXISTS (SELECT FROM mirrord.page_link WHERE due)
+   AND NOT EXISTS (SELECT FROM mirrord.search_due)"""
+
+
+def are_rows_followed(app: Connection) -> bool:
+    """Whether links and searches know all rows of the app's tenant; they follow a moment after the rows."""
+    row = app.execute(_ARE_FOLLOWED).fetchone()
+    return row is not None and bool(row[0])
+
+
 def page_at(connection: Connection, path: str) -> Page | None:
     """The living page at *path* in the tree, `.md` and `/_index.md` optional; None: there is none."""
     names = path.removesuffix(".md").removesuffix("/_index").split("/")
