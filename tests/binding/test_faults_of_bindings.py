@@ -47,8 +47,10 @@ def test_front_matter_that_is_nested_too_deep_is_a_problem_of_its_page_alone(wor
     world.app.create("Deeper", "D.", summary="[" * 300 + "]" * 300)
     world.app.create("Whole", "W.", summary='{"a": 1}')
     world.await_text("Whole.md", "W.")
-    problems = eventually(lambda: world.status()["problems"], "the columns are a problem")
-    assert {problem["path"] for problem in problems} == {"Deep", "Deeper"}
+    eventually(
+        lambda: {problem["path"] for problem in world.status()["problems"]} == {"Deep", "Deeper"},
+        "the columns of both are problems",
+    )
     assert world.status()["state"] == "running"
 
 
@@ -96,9 +98,9 @@ def test_truncated_tables_halt_the_binding_until_a_person_decides(bound: BoundWo
     assert bound.mirrord.text("One.md") is not None
     bound.bind("resume", "kb", "--deletions")
     eventually(lambda: bound.status()["pages"] == 0, "the rows are forgotten")
-    assert bound.status()["problems"] == []
+    eventually(lambda: bound.status()["problems"] == [], "the problem is over")
     deleted = "SELECT count(*) FROM mirrord.page WHERE deleted_at IS NOT NULL"
-    assert value(bound.admin, deleted) == 2
+    eventually(lambda: value(bound.admin, deleted) == 2, "their pages are deleted")
 
 
 def test_disabled_triggers_are_told_and_comparing_finds_the_change(bound: BoundWorld) -> None:

@@ -255,9 +255,9 @@ def test_names_that_clash_or_are_no_names_of_files_become_ones_that_are(notes: B
     upload(notes, "n" * 3000 + ".png", FIRST)
     start(notes)
     eventually(lambda: len(attachments_of(notes)) >= 11, f"they are files: {attachments_of(notes)}")
-    notes.await_rest()
     count = "SELECT count(*) FROM mirrord.attachment WHERE deleted_at IS NULL AND name_key IS NOT NULL"
     eventually(lambda: value(notes.admin, count) == 12, "all have names")
+    notes.await_rest()
     await_bytes(notes, "Beans/assets/page.md", FIRST)
     in_tree = [path.removeprefix("Beans/assets/") for path in attachments_of(notes)]
     assert "y.png" in in_tree

@@ -107,6 +107,7 @@ def test_an_edit_leaves_links_of_the_app_as_they_are(world: BoundWorld) -> None:
     world.mirrord.file("Start.md").write_text(text.replace("Other.", "Edited."))
     world.await_body(page, "Edited.")
     assert world.app.block(page)["content"]["content"][0] == before
+    await_links(world, 1)
     world.mirrord.file("Beans.md").rename(world.mirrord.file("Peas.md"))
     world.await_column(beans, "title", "Peas")
     text = world.await_text("Start.md", "Edited.")
@@ -190,6 +191,7 @@ def test_both_sides_change_a_page_with_links(notes: BoundWorld) -> None:
     add_note(notes, 1, "Beans", "B.\n")
     add_note(notes, 2, "Start", "See [beans](/pages/1).\n\nMiddle.\n\nLast.\n")
     text = notes.await_text("Start.md", "[beans](Beans.md)")
+    await_links(notes, 1)
     notes.bind("pause", "kb")
     notes.app.connection.execute("UPDATE kb.notes SET title = 'Peas' WHERE id = 1")
     body = "See [beans](/pages/1).\n\nMiddle.\n\nLast [of the app](/pages/2).\n"

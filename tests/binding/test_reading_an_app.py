@@ -44,7 +44,7 @@ def test_renames_moves_and_positions_of_the_app_move_files(bound: BoundWorld) ->
     bound.await_absence("Beans.md")
     bound.app.change(beans, parent_id=None)
     bound.await_text("Runner beans.md", "Green.")
-    assert not bound.mirrord.file("Garden/Runner beans.md").exists()
+    bound.await_absence("Garden/Runner beans.md")
 
 
 def test_a_page_that_the_app_deletes_goes_and_its_children_come_to_the_top(bound: BoundWorld) -> None:

@@ -265,5 +265,5 @@ def test_front_matter_that_no_column_holds_is_a_problem_of_its_page_alone(both: 
     both.await_body(other, "Edited.")
     both.await_rest()
     assert both.status()["state"] == "running"
-    assert len(both.status()["problems"]) == 1
+    eventually(lambda: len(both.status()["problems"]) == 1, "the front matter is a problem")
     assert both.app.page(page)["icon"] == "1"

@@ -226,7 +226,7 @@ def _assert_equal(first_host: Mirrord, second_host: Mirrord) -> None:
         look_everywhere(second_host)
         return tree(first_host.root) == tree(second_host.root)
 
-    eventually(equal, "two equal trees", 40, pause=0.1)
+    eventually(equal, "two equal trees", pause=0.1)
     assert differing(first_host) == []
     assert differing(second_host) == []
 
