@@ -1,5 +1,6 @@
 """Accounts in a real browser, at a real identity provider: people sign in there, and have their role here."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.console import chromium
 from tests.console.bundle import built
-from tests.console.people import PATIENCE
+from tests.console.people import PATIENCE, row_of
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
@@ -83,6 +84,35 @@ async def test_a_person_signs_in_elsewhere_and_writes_and_a_reader_only_reads(
     await expect(reader.get_by_label("Compare with")).to_be_visible(timeout=PATIENCE)
     await expect(reader.get_by_role("button", name="Restore")).to_have_count(0)
     eventually(lambda: "And written." in mirrord.file("Notes.md").read_text(encoding="utf-8"), "the writer's words")
+
+
+async def test_a_reader_sees_conflicts_and_the_trash_and_is_offered_to_change_neither(
+    accounts: tuple[Mirrord, str], browser: Browser
+) -> None:
+    mirrord, url = accounts
+    give(mirrord, "add", "rose@example.org", "--tenant", "people", "--role", "reader")
+    disputed, thrown = mirrord.file("Disputed.md"), mirrord.file("Thrown.md")
+    save(disputed, "both\n")
+    save(thrown, "text\n")
+    row = row_of(mirrord, "Disputed.md")
+    row_of(mirrord, "Thrown.md")
+    thrown.unlink()
+    with mirrord.frozen():
+        mirrord.app.execute("UPDATE mirrord.page SET markdown = 'the row\n' WHERE id = %s", (row.id,))
+        save(disputed, "the file\n")
+    mirrord.flush()
+    reader = await sign_in(browser, url, "rose")
+    await expect(reader.locator("#content")).to_contain_text(
+        re.compile("(?<!mirrord )mirrord, today"), timeout=PATIENCE
+    )
+    await reader.goto(f"{url}/t/people/attention")
+    await expect(reader.get_by_label("Current page")).to_have_text("the row\n", timeout=PATIENCE)
+    await expect(reader.get_by_role("link", name="Open the page")).to_be_visible()
+    await expect(reader.get_by_role("main").get_by_role("button")).to_have_count(0)
+    await expect(reader.get_by_text("merged text")).to_have_count(0)
+    await reader.goto(f"{url}/t/people/trash")
+    await expect(reader.get_by_role("main").get_by_role("link", name="Thrown")).to_be_visible(timeout=PATIENCE)
+    await expect(reader.get_by_role("main").get_by_role("button")).to_have_count(0)
 
 
 async def test_a_person_who_is_taken_out_has_no_access_from_that_moment_and_no_old_session_comes_back(

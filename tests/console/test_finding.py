@@ -173,3 +173,18 @@ async def test_the_switcher_hands_words_over_to_the_search(reader: Person) -> No
     )
     await reader.press("ArrowUp", "Enter")
     await expect(reader.page.locator(".results .title")).to_have_text(["Red soup"], timeout=PATIENCE)
+
+
+async def test_who_looks_for_a_tag_that_stands_in_texts_only_is_led_to_the_texts(
+    console: Console, reader: Person
+) -> None:
+    soup = reader.page.locator(".results > li").filter(has_text="Red soup")
+    await reader.page.goto(f"{console.url}/t/console/tags?tag=lentils")
+    await expect(reader.page.locator("#content")).to_contain_text("No page has this tag.", timeout=PATIENCE)
+    await reader.page.get_by_role("link", name="Search all text for “lentils”").click()
+    await expect(soup).to_be_visible(timeout=PATIENCE)
+    await search_for(reader, "#lentils turnip")
+    await expect(soup).to_have_count(0)
+    await reader.page.get_by_role("link", name="Search all text for “lentils turnip”").click()
+
+    await expect(soup).to_be_visible(timeout=PATIENCE)

@@ -188,6 +188,7 @@ export const TAGS = {
   all: "All tags",
   title: (tag) => `Tag: ${tag}`,
   noPages: "No page has this tag.",
+  about: "These are the tags beside the titles of pages. A #word in a text is found by a search for the word.",
 };
 
 export const TRASH = {
@@ -501,6 +502,8 @@ export const SEARCH = {
   noneYet: (query) => `No page fits “${query}” so far.`,
   atLeast: (count) => `${count} pages or more`,
   unindexed: (pages, isOne) => `${pages} ${isOne ? "is" : "are"} still being read, and may fit too.`,
+  inText: (words) => `Search all text for “${words}”`,
+  tagsOnly: "A tag stands beside the title of a page.",
   more: "More results",
   help: "How to search",
   examples: [
@@ -519,7 +522,6 @@ export const SWITCHER = {
   placeholder: "Go to a page…",
   hint: "↑ ↓ to choose, Enter to open, Ctrl+Enter for a new tab",
   create: (title) => `New page “${title}”`,
-  search: (query) => `Search all text for “${query}”`,
   count: (pages) => (pages === 1 ? "1 page" : `${pages} pages`),
 };
 

@@ -98,6 +98,6 @@ export const many = (count, thing) => `${count.toLocaleString()} ${thing}${count
 export function actor(by) {
   if (!by) return COMMON.someone;
   if (by.kind === "human" && by.name === "file") return COMMON.aFile;
-  const name = `${ACTORS[by.kind] ?? `${by.kind} `}${by.name}`;
+  const name = by.kind === "daemon" && by.name === "mirrord" ? by.name : `${ACTORS[by.kind] ?? `${by.kind} `}${by.name}`;
   return by.channel && by.channel !== "file" && by.kind !== "agent" ? `${name} ${CHANNELS[by.channel] ?? `(${by.channel})`}` : name;
 }

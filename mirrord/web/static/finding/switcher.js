@@ -2,9 +2,9 @@
 import { make, trying } from "../elements/dom.js";
 import { openView } from "../navigation/navigation.js";
 import { visited } from "../page/stars.js";
-import { change, get, tenant } from "../server/api.js";
-import { SWITCHER } from "../words.js";
-import { marked, plain } from "./marks.js";
+import { change, get } from "../server/api.js";
+import { SEARCH, SWITCHER } from "../words.js";
+import { hrefOfWords, marked, plain } from "./marks.js";
 
 const DELAY_MS = 60; // after a key, before the server is asked
 const MAX_VISITED = 12; // pages opened last that are listed without letters
@@ -83,7 +83,7 @@ class Switcher {
     if (query) {
       const isThere = pages.some((page) => plain(page.title).toLowerCase() === query.toLowerCase());
       if (!isThere && !query.includes("/")) this.options.push({ create: query, element: option("+", SWITCHER.create(query)) });
-      this.options.push({ href: `/t/${tenant}/search?q=${encodeURIComponent(query)}`, element: option("⌕", SWITCHER.search(query)) });
+      this.options.push({ href: hrefOfWords(query), element: option("⌕", SEARCH.inText(query)) });
     }
     this.options.forEach(({ element }, at) => {
       element.id = `switcher-${at}`;

@@ -1,7 +1,7 @@
 /** What waits for a person: requests, halts, conflicts, problems, notices. */
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
 import { problemCard } from "../elements/problems.js";
-import { change, getFor, href, tenant } from "../server/api.js";
+import { change, getFor, href, isReader, tenant } from "../server/api.js";
 import { ATTENTION, EVENTS, HALTS, HALT_TITLES, capital } from "../words.js";
 
 let place = null;
@@ -127,11 +127,12 @@ function conflict(one) {
   const versionsOf = (sides) => ["base", "file", "row"].map((side) => column(SIDES[side], sides[side]));
   const merged = make("textarea", { "aria-label": ATTENTION.merged }, typed.get(one.number) ?? one.marked ?? "");
   merged.addEventListener("input", () => typed.set(one.number, merged.value));
+  const may = (choice) => !isReader && one.can.includes(choice);
   const choices = [
-    one.can.includes("file") ? button(ATTENTION.useFile, settle("file")) : null,
-    one.can.includes("row") ? button(ATTENTION.useRow, settle("row")) : null,
+    may("file") ? button(ATTENTION.useFile, settle("file")) : null,
+    may("row") ? button(ATTENTION.useRow, settle("row")) : null,
   ];
-  const edit = one.can.includes("merged") && one.marked !== null
+  const edit = may("merged") && one.marked !== null
     ? make("details", { open: typed.has(one.number) }, make("summary", {}, ATTENTION.edit), make("p", { class: "hint" }, ATTENTION.marks), merged, tools(button(ATTENTION.useMerged, () => settle("merged", merged.value)(), { class: "main" })))
     : null;
   return card(
@@ -167,7 +168,7 @@ function noticeLine(group) {
 
 function notices(list) {
   const read = () => doing(ATTENTION.read, () => change("POST", "notices", { ids: list.map((one) => one.id) }));
-  return [make("ul", {}, groupsOf(list).map(noticeLine)), tools(button(ATTENTION.markRead, read))];
+  return [make("ul", {}, groupsOf(list).map(noticeLine)), isReader ? "" : tools(button(ATTENTION.markRead, read))];
 }
 
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);

@@ -1,6 +1,6 @@
 /** Search: pages that have the words, the best first, with the sentence that has most of them. */
 import { button, make, many, trying } from "../elements/dom.js";
-import { marked } from "../finding/marks.js";
+import { hrefOfWords, marked } from "../finding/marks.js";
 import { get } from "../server/api.js";
 import { COMMON, SEARCH } from "../words.js";
 
@@ -12,6 +12,7 @@ const place = document.getElementById("content");
 const field = document.getElementById("q");
 const list = make("ol", { class: "results", onkeydown: walk });
 const summary = make("p", { class: "summary", role: "status" });
+const instead = make("p", { class: "hint" });
 const more = button(SEARCH.more, () => trying(() => load(true)), { hidden: true });
 const RESULTS = 20; // of one answer
 let asked = 0; // the number of the last question; answers to others are dropped
@@ -52,6 +53,7 @@ async function load(continues = false) {
   }
   more.hidden = !answer.more;
   summary.textContent = describe(query, answer);
+  instead.replaceChildren(...textInstead(query));
   place.dataset.query = query; // what is shown now
   if (answer.unindexed) setTimeout(() => lookAgain(number), UNINDEXED_MS);
 }
@@ -62,6 +64,12 @@ function lookAgain(number) {
   if (number !== asked || !list.isConnected) return;
   if (isKept || document.hidden) setTimeout(() => lookAgain(number), UNINDEXED_MS);
   else load().catch(() => null); // without a connection what is shown stays
+}
+
+/** Of a question about tags: where to find the same words in texts. */
+function textInstead(query) {
+  const words = query.replace(/(^|\s)(?:#|tag:)(?=\S)/gi, "$1");
+  return words === query ? [] : [`${SEARCH.tagsOnly} `, make("a", { href: hrefOfWords(words) }, SEARCH.inText(words))];
 }
 
 function describe(query, { matches, note, unindexed }) {
@@ -103,7 +111,7 @@ export function start() {
     make("summary", {}, SEARCH.help),
     make("dl", {}, ...SEARCH.examples.flatMap(([example, meaning]) => [make("dt", {}, make("code", {}, example)), make("dd", {}, meaning)])),
   );
-  place.replaceChildren(help, summary, list, more);
+  place.replaceChildren(help, summary, instead, list, more);
   let waiting = null;
   field.addEventListener("input", () => {
     clearTimeout(waiting);

@@ -1,7 +1,7 @@
 /** Deleted pages, the newest first: found by title, and restored one by one or all that are listed. */
 import { actor, button, confirmed, make, many, moment, tell, trying } from "../elements/dom.js";
 import { openView } from "../navigation/navigation.js";
-import { change, getFor, href } from "../server/api.js";
+import { change, getFor, href, isReader } from "../server/api.js";
 import { COMMON, TRASH } from "../words.js";
 
 const STILL = 200; // ms without typing before pages are asked for
@@ -17,7 +17,7 @@ function drawn(page) {
   const back = button(TRASH.restore, () => trying(async () => openView((await revive(page.id)).href)), { "aria-label": TRASH.restoreOf(page.title) });
   const when = TRASH.when(moment(page.deleted_at), actor(page.by));
   const link = make("a", { href: href(page.id) }, `${page.icon ?? ""} ${page.title}`.trim());
-  return make("li", { class: "card" }, link, make("p", {}, page.path), make("p", { class: "hint" }, when), make("div", { class: "tools" }, back));
+  return make("li", { class: "card" }, link, make("p", {}, page.path), make("p", { class: "hint" }, when), isReader ? null : make("div", { class: "tools" }, back));
 }
 
 /** Show the pages from number `start` on, behind those before. */
@@ -29,7 +29,7 @@ async function show(start = 0) {
   tools.replaceChildren(
     ...(listed.length ? [] : [make("p", {}, none)]),
     ...(more ? [button(COMMON.more, () => trying(() => show(listed.length)))] : []),
-    ...(listed.length > 1 ? [button(TRASH.restoreAll(listed.length), () => trying(restoreAll))] : []),
+    ...(listed.length > 1 && !isReader ? [button(TRASH.restoreAll(listed.length), () => trying(restoreAll))] : []),
   );
 }
 
