@@ -3,14 +3,13 @@ A process that has loaded mirrord once, and of which every daemon of a test work
 
 A daemon on its own loads for a second of CPU before it does anything; tests start some two hundred. From then on it is
 the same: a session of its own, its own log, environment and directory, ended by signals, its exit code told. All of
-mirrord is loaded, also what a daemon loads when it is asked for: else every copy would load that again.
+mirrord is loaded, also what a daemon loads when it is asked for: else every copy would load that again. The process is
+a copy itself, of the origin.
 """
 
 import atexit
-import gc
 import json
 import os
-import pkgutil
 import selectors
 import socket
 import subprocess
@@ -18,32 +17,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import mirrord
+from tests.support import origin
 
 PROGRAM = "from tests.support.loaded import serve; serve({descriptor})"
-# What uvicorn and anyio choose, and import, when they run.
-_CHOSEN_MODULES = ("anyio._backends._asyncio", "uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl")
 _LAST = 10.0  # seconds that daemons have to end when nobody is there any more
 
 
 class Loaded:
     """The process, started with the first daemon. It ends when it was closed and all its daemons have ended."""
 
-    def __init__(self, program: str = PROGRAM) -> None:
-        """*program*: Python that calls serve() with the descriptor it is given."""
+    def __init__(self, program: str | None = None) -> None:
+        """*program*: Python that calls serve() with the descriptor it is given; None: a copy of the origin does."""
         self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", program.format(descriptor=theirs.fileno())],
-                env={**os.environ, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])},
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
-        atexit.register(self._end)
+            if program is None:
+                origin.begin(__name__, [theirs.fileno()])
+                atexit.register(self.close)
+            else:
+                atexit.register(self._end, _run(program, theirs))
 
     def begin(
         self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str], errors: Path | None = None
@@ -61,12 +55,21 @@ class Loaded:
         """It begins no more; what it began goes on."""
         self._asking.close()
 
-    def _end(self) -> None:
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
         self.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_LAST)
-        self._process.kill()
-        self._process.wait()
+            process.wait(_LAST)
+        process.kill()
+        process.wait()
+
+
+def _run(program: str, connection: socket.socket) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", program.format(descriptor=connection.fileno())],
+        env=origin.python_environment(),
+        stdin=subprocess.DEVNULL,
+        pass_fds=[connection.fileno()],
+    )
 
 
 class Copy:
@@ -110,22 +113,12 @@ def serve(descriptor: int) -> None:
     """Begin a daemon for each request, and tell how each ended, until nobody asks any more."""
     from mirrord.cli.command_table import cli  # noqa: PLC0415  (here, and not where tests ask, the daemon is loaded)
 
-    load_mirrord()
+    origin.load_mirrord()
     with socket.socket(fileno=descriptor) as asking:
         order = _begin_and_tell(asking)
     if order is not None:
         _become(order)
         sys.exit(cli.main(order["arguments"], prog_name="mirrord", standalone_mode=False) or 0)
-
-
-def load_mirrord() -> None:
-    """Import every module, for all copies that begin later."""
-    for module in pkgutil.walk_packages(mirrord.__path__, "mirrord."):
-        if not module.name.endswith(".__main__"):
-            import_module(module.name)
-    for name in _CHOSEN_MODULES:
-        import_module(name)
-    gc.freeze()  # a copy that looks at these for garbage would copy them all
 
 
 def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:

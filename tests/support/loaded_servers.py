@@ -3,31 +3,22 @@ A process that has loaded the server for agents, and of which every `mirrord mcp
 
 A server on its own loads for more than a second of CPU before it answers; tests start some two hundred. A client starts
 server_launcher, which hands its three streams over to the copy, ends with its exit code, and takes it along when it is
-killed.
+killed. The process is a copy itself, of the origin.
 """
 
 import atexit
-import gc
 import json
 import os
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import mirrord
-from mirrord.domain.trust import Trust
-from mirrord.mcp.tool_sets import ALL_SETS, tools_of
-from tests.support import server_launcher
-from tests.support.loaded import load_mirrord
-
-PROGRAM = "from tests.support.loaded_servers import serve; serve({listener}, {owner})"
+from tests.support import origin, server_launcher
 
 
 @cache
@@ -38,37 +29,19 @@ def launcher() -> list[str]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, owner:
         listener.bind(f"\0{name}")
         listener.listen(64)
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.format(listener=listener.fileno(), owner=owner.fileno())],
-            env={**os.environ, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])},
-            stdin=subprocess.DEVNULL,
-            pass_fds=[listener.fileno(), owner.fileno()],
-        )
-    atexit.register(_end, ours, process)
+        origin.begin(__name__, [listener.fileno(), owner.fileno()])
+    atexit.register(ours.close)
     return [sys.executable, "-I", "-S", str(server_launcher.__file__), name]
-
-
-def _end(ours: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    ours.close()
-    process.wait()
 
 
 def serve(listener_descriptor: int, owner_descriptor: int) -> None:
     """Begin a copy for each connection, until the test worker is gone; then end those that are left."""
     from mirrord.cli.command_table import cli  # noqa: PLC0415  (here, and not where tests ask, the server is loaded)
 
-    load_mirrord()
-    _list_tools()
+    origin.load_mirrord()
     begin = Copies(socket.socket(fileno=listener_descriptor), socket.socket(fileno=owner_descriptor)).run()
     if begin is not None:
         sys.exit(cli.main(["mcp", *begin()], prog_name="mirrord", standalone_mode=False) or 0)
-
-
-def _list_tools() -> None:
-    """Make what every copy lists; else each of them makes it again, in a third of its processor time."""
-    for tool in tools_of([ALL_SETS]):
-        tool.entry_for(Trust.AUTONOMOUS)
-    gc.freeze()
 
 
 class Copies:

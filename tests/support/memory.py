@@ -26,9 +26,14 @@ def run_directory() -> Path | None:
     """A directory in memory that the workers of this test run share. None: there is none with room."""
     if not _has_room():
         return None
-    directory = _directory_of(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
+    directory = _directory_of(run_process())
     directory.mkdir(mode=0o700, exist_ok=True)
     return directory
+
+
+def run_process() -> int:
+    """The process of this test run: that which started the workers, if there are any."""
+    return os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
 
 
 def remove_memory_directories() -> None:
