@@ -65,7 +65,7 @@ class Directus:
             data=json.dumps(body).encode() if body is not None else None,
             headers={"Content-Type": "application/json", "Authorization": f"Bearer {_TOKEN}"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read()
         return json.loads(text)["data"] if text else None
 

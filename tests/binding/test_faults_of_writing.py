@@ -120,7 +120,7 @@ def running(edit: Callable[[int], None], enough: threading.Semaphore) -> Iterato
 
 def await_edits(enough: threading.Semaphore, count: int) -> None:
     for _ in range(count):
-        assert enough.acquire(timeout=30)
+        assert enough.acquire(timeout=60)
 
 
 def tokens_of_app(world: BoundWorld, pages: list[str]) -> Counter[str]:

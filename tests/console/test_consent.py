@@ -58,7 +58,7 @@ async def test_a_person_signs_in_with_a_link_and_allows_a_program(
     page = await context.new_page()
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if "Refused" in message.text else None)
-    with httpx2.Client() as http:
+    with httpx2.Client(timeout=60) as http:
         program = Program(server, http)
         program.register(redirect_uris=[callback])
         await page.goto(program.authorize_url(redirect_uri=callback))

@@ -54,7 +54,7 @@ async def _engine(stage: Stage) -> AsyncIterator[Engine]:
 
 async def _work(engine: Engine, is_over: Callable[[], bool]) -> None:
     stop = asyncio.Event()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not is_over():
             await engine.work_once(stop)
             await asyncio.sleep(0)

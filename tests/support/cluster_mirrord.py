@@ -55,7 +55,7 @@ class ClusterMirrord(Near):
     def app(self) -> TenantConnection:
         """An app's connection to the coordinator."""
         if self._app is None or self._app.closed or self._app.broken:
-            self._app = TenantConnection.connect(self._app_login, autocommit=True, connect_timeout=5)
+            self._app = TenantConnection.connect(self._app_login, autocommit=True, connect_timeout=30)
             self._app.tenant = self.tenant_id
         assert isinstance(self._app, TenantConnection)
         return self._app

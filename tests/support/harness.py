@@ -256,7 +256,7 @@ class Mirrord:
     def app(self) -> Connection:
         """An app's connection, autocommit; a new one where Postgres cut the last."""
         if self._app is None or not _answers(self._app):
-            self._app = psycopg.connect(self.app_dsn, autocommit=True, connect_timeout=5)
+            self._app = psycopg.connect(self.app_dsn, autocommit=True, connect_timeout=30)
             self._app.execute("SET statement_timeout = '20s'")  # who waits in vain for a lock fails instead
         return self._app
 

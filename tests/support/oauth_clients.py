@@ -89,7 +89,7 @@ def serving(
 
 def plain_client() -> httpx2.Client:
     """A client without the certificates of authorities, which take longer to load than a test takes."""
-    return httpx2.Client(verify=False)
+    return httpx2.Client(verify=False, timeout=60)
 
 
 @dataclass(slots=True)

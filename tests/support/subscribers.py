@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ServerNotification
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 UPDATED, LIST_CHANGED = "notifications/resources/updated", "notifications/resources/list_changed"
 
 

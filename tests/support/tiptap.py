@@ -64,4 +64,4 @@ def running(directory: Path) -> Iterator[TipTap]:
         yield TipTap(process)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0

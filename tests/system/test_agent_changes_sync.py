@@ -14,7 +14,7 @@ from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import page_of
 
-PATIENCE_SECONDS = 30.0  # until the daemon has published a halt
+PATIENCE_SECONDS = 60.0  # until the daemon has published a halt
 MAX_CALLS = 60  # until the daemon is done, each of up to a second
 PAGES = ("Moved", "Edited", "Deleted", "Linking")
 

@@ -108,7 +108,7 @@ def sign_ins(tmp_path: Path, site: Site, keys: dict[str, Any]) -> Iterator[SignI
 async def test_a_person_of_the_table_works_with_a_token_of_the_issuer(sign_ins: SignIns) -> None:
     headers = {"authorization": f"Bearer {sign_ins.token()}"}
     async with (
-        httpx2.AsyncClient(verify=False, headers=headers) as bare,
+        httpx2.AsyncClient(verify=False, headers=headers, timeout=60) as bare,
         Client(streamable_http_client(f"{sign_ins.url}/mcp", http_client=bare)) as client,
     ):
         agent = Agent(client)

@@ -47,7 +47,7 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 HEADERS = {"accept": "application/json, text/event-stream"}
 
 
@@ -97,14 +97,14 @@ async def served(config: Config, tenant: Tenant, *, send_bytes: int | None = Non
 @asynccontextmanager
 async def connected(url: str, bearer: str, mode: str = "auto", **options: Any) -> AsyncIterator[Agent]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {bearer}"}) as bare,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {bearer}"}, timeout=PATIENCE_SECONDS) as bare,
         Client(streamable_http_client(url, http_client=bare), mode=mode, **options) as client,
     ):
         yield Agent(client)
 
 
 async def answer(url: str, **headers: str) -> int:
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         return (await client.post(url, json=HELLO, headers={**HEADERS, **headers})).status_code
 
 
@@ -208,7 +208,7 @@ async def test_a_request_that_is_too_large_is_told_the_limit(config: Config, ten
             yield body[start : start + (1 << 20)]
 
     headers = {**HEADERS, "content-type": "application/json", "authorization": f"Bearer {token(config, tenant)}"}
-    async with served(config, tenant) as url, httpx2.AsyncClient() as client:
+    async with served(config, tenant) as url, httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         response = await client.post(url, content=body if is_declared else pieces(), headers=headers)
         nobody = await client.post(url, content=body, headers={**headers, "authorization": "Bearer no"})
     assert (response.status_code, response.headers["content-type"]) == (413, "application/json")
@@ -339,9 +339,8 @@ def test_other_addresses_are_refused(address: str) -> None:
 def read_metadata(address: str) -> dict[str, Any] | None:
     """The metadata of the resource; None: the server does not listen yet."""
     with suppress(httpx2.ConnectError):
-        answer = httpx2.get(
-            f"http://{address}/.well-known/oauth-protected-resource/mcp", headers={"host": "pages.example"}
-        )
+        metadata_address = f"http://{address}/.well-known/oauth-protected-resource/mcp"
+        answer = httpx2.get(metadata_address, headers={"host": "pages.example"}, timeout=PATIENCE_SECONDS)
         metadata: dict[str, Any] = answer.json()
         return metadata
     return None

@@ -145,7 +145,7 @@ async def test_a_client_comes_from_nothing_to_a_tool_call_by_a_persons_consent(
     storage = Storage()
     auth = OAuthClientProvider(server.resource, metadata, storage, consent, callback)
     async with (
-        httpx2.AsyncClient(auth=auth) as bare,
+        httpx2.AsyncClient(auth=auth, timeout=60) as bare,
         Client(streamable_http_client(server.resource, http_client=bare), mode=mode) as client,
     ):
         agent = Agent(client)

@@ -63,7 +63,7 @@ PAGES = {
 HIDDEN_PLACES = ("Inbox/Secret", "Inbox/Secret/Key.md", "Archive/Old")
 TOOLS = tools_of(SETS)
 TRUSTED_TOOLS = ("apply_changes",)  # a draft needs the level of what was done in it
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 FILE = base64.b64encode(b"bytes").decode()
 
 

@@ -59,7 +59,7 @@ NAMES = [
         "restore_page",
     ),
 ]
-PATIENCE = 20  # seconds
+PATIENCE = 60  # seconds
 ROOT = Path(__file__).parents[2]
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])

@@ -10,7 +10,7 @@ from tests.support.harness import eventually
 from tests.support.mirrors import Mirror
 
 OTHERS = 2_000  # further mirrors of the daemon: each root is looked at every 30 seconds
-PATIENCE = QUIET_SECONDS + 13.0  # seconds
+PATIENCE = QUIET_SECONDS + 23.0  # seconds
 
 PAGES = {"Page.md": "text\n"} | {f"Other {number}.md": f"other {number}\n" for number in range(20)}
 

@@ -121,7 +121,7 @@ async def test_a_daemon_that_is_stopped_does_not_wait_for_a_batch(
     await asyncio.to_thread(eventually, (tmp_path / "begun").exists, "a worker at work", 120)
 
     stop.set()
-    await asyncio.wait_for(running, 30)
+    await asyncio.wait_for(running, 90)
     workers.terminate()
 
     monkeypatch.undo()
@@ -263,7 +263,7 @@ async def test_the_words_of_many_pages_let_edits_go_first_and_are_indexed_in_the
     await asyncio.to_thread(eventually, lambda: not value(admin, due, tenant), "two batches are indexed", 120)
     seconds = time.monotonic() - began
     stop.set()
-    await asyncio.wait_for(running, 30)
+    await asyncio.wait_for(running, 90)
 
     assert value(mirror.app, "SELECT count(*) FROM mirrord.search('zebrafish')") > 0
     assert seconds >= 2 * MAX_DELAY_SECONDS

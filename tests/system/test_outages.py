@@ -129,7 +129,7 @@ def test_a_bell_that_never_rings_costs_a_second(mirrord: Mirrord) -> None:
     write_page(mirrord, "Silent.md", "one\n")
     mirrord.app.execute("SET mirrord.notify = 'off'")
     app_writes(mirrord, "Silent.md", "two\n")
-    eventually(lambda: mirrord.text("Silent.md") == "two\n", "the row's text, found by the poll", 5)
+    eventually(lambda: mirrord.text("Silent.md") == "two\n", "the row's text, found by the poll", 20)
 
 
 def test_a_row_that_an_app_holds_keeps_nobody_else_waiting(mirrord: Mirrord) -> None:

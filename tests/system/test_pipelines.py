@@ -98,7 +98,7 @@ async def test_statements_that_are_joined_take_those_along_that_were_not_sent(
 async def test_statements_can_be_joined_while_others_wait_for_their_answers(
     database: Database, tenant: TenantId
 ) -> None:
-    async with asyncio.timeout(20), database.transaction(tenant) as connection:
+    async with asyncio.timeout(60), database.transaction(tenant) as connection:
         sent = await connection.execute("SELECT 1")
         with unsent_statements(connection):
             unsent = await connection.execute("SELECT 2")

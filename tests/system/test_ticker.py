@@ -33,7 +33,7 @@ async def own_tenant(fresh_dsn: str) -> TenantId:
 
 async def heard(listener: Connection) -> list[str]:
     """The numbers of changes until one is heard and nothing more came for a moment."""
-    return await asyncio.to_thread(lambda: [note.payload for note in listener.notifies(timeout=10, stop_after=1)])
+    return await asyncio.to_thread(lambda: [note.payload for note in listener.notifies(timeout=60, stop_after=1)])
 
 
 async def test_the_setting_silences_transactions_and_can_be_taken_back(

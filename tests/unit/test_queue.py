@@ -99,20 +99,20 @@ async def test_waiting_ends_with_a_mark() -> None:
     waiting = asyncio.ensure_future(queue.wait(60))
     await asyncio.sleep(0)
     queue.mark({"a.md"})
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 30)
     assert queue.is_ready
 
 
 async def test_a_mark_made_before_waiting_is_not_waited_for() -> None:
     queue = Queue()
     queue.mark({"a.md"})
-    await asyncio.wait_for(queue.wait(60), 5)
+    await asyncio.wait_for(queue.wait(60), 30)
     assert queue.is_ready
 
 
 async def test_waiting_ends_when_its_time_is_over() -> None:
     queue = Queue()
-    await asyncio.wait_for(queue.wait(SOON), 5)
+    await asyncio.wait_for(queue.wait(SOON), 30)
     assert not queue.is_ready
 
 

@@ -37,7 +37,7 @@ def count_halts(mirror: Mirror) -> int:
 
 
 async def assert_carried_out(mirror: Mirror, extra: int = 0) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while count_halts(mirror):
             await mirror.work()
     assert mirror.count_living() == PAGES - GONE + extra
@@ -63,7 +63,7 @@ async def test_while_deletions_go_on(decided: Mirror, monkeypatch: pytest.Monkey
     monkeypatch.setattr(deletions, "QUIET_SECONDS", 3600.0)
     (decided.root / f"Page {GONE:02}.md").unlink()
     decided.engine.request_scan()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while count_halts(decided) == 1 and decided.count_living() == PAGES:
             await decided.work()
     assert decided.count_living() == PAGES - GONE
@@ -117,7 +117,7 @@ async def test_a_file_that_came_back_and_was_edited_is_carried_over_when_its_del
     await halted.settle()
     halted.app.execute("SELECT mirrord.decide_halt(id, 'discard') FROM mirrord.halt")
     halted.write({"Page 07.md": "7, edited\n"})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while count_halts(halted):
             await halted.work()
     await halted.settle()

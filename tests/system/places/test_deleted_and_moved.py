@@ -26,7 +26,7 @@ async def until(mirror: Mirror, holds: Callable[[], bool]) -> None:
     """Work until *holds*, and all is done but deletions."""
     mirror.engine.request_scan()
     mirror.engine.notify()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds() or mirror.engine.pending_count > len(mirror.engine.halts.gathered_deletions.entries):
             await mirror.work()
 

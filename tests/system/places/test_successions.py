@@ -169,7 +169,7 @@ async def test_in_another_tree_where_something_is_in_the_way_and_the_children_ar
     os.mkfifo(mirror.root / form)
     succeed_in_rows(daemon_connection, folder, page, index=form != "W.md")
     mirror.engine.notify()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while ("X.md", "in-the-way") not in mirror.problems():
             await mirror.work()
         for name in ("Child.md", "Leaf.md"):

@@ -45,7 +45,7 @@ class Editor(threading.Thread):
             data = f"save {number}".encode()
             self.save(self.page, data)
             with self.changed:
-                if not self.changed.wait_for(partial(self.seen.__contains__, data), timeout=10):
+                if not self.changed.wait_for(partial(self.seen.__contains__, data), timeout=60):
                     self.lost = data
                     return
 

@@ -36,8 +36,8 @@ async def served(
 
 
 async def asked(endpoint: Endpoint, path: str, host: str = "localhost") -> tuple[int, str]:
-    """Status and body; asked again until somebody listens, for 5 s."""
-    async with asyncio.timeout(5):
+    """Status and body; asked again until somebody listens, for a minute."""
+    async with asyncio.timeout(60):
         while True:
             try:
                 reader, writer = await (
