@@ -132,3 +132,11 @@ def test_an_item_that_gets_a_longer_one_below_it_is_the_one_with_its_own_text() 
     body = f"- one: [{url}]({url})\n- two on the wiki: [{url}b]({url}b) \n"
 
     assert indent_last_item(body) == body.replace("- two", "  - two")
+
+
+def test_the_bench_takes_a_list_of_boxes_alone_for_tasks_as_mirrord_does() -> None:
+    body = "- [ ] a\n- b\n- [x] c\n"
+    items = read_document(body)["content"][0]["content"]
+    edit = edits.Edit([{"type": "bulletList", "content": [items[0], items[2]]}], [None])
+
+    assert trials.outcome_of("delete an item", body, edit).wrong == ""
