@@ -15,18 +15,30 @@ from markdown_it import MarkdownIt
 
 from mirrord.markdown.inline.inline_reader import NotInSchemaError, merge_texts, raw_inline, read_runs
 from mirrord.markdown.inline.inline_writer import write_inline, write_run
-from mirrord.markdown.inline.source_map import Element, SourceMap, Unit, keys_of, map_source, nodes_of, units_of
+from mirrord.markdown.inline.source_map import (
+    Element,
+    SourceMap,
+    Units,
+    keys_of,
+    map_plain_text,
+    map_source,
+    nodes_of,
+    units_of,
+)
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.unit_diff import Hunk, changed_runs
 from mirrord.markdown.parser.dialect import Surroundings, parse_inline
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
-from mirrord.markdown.schema.document import Node, parse_json_or_none
+from mirrord.markdown.schema.document import Node, parse_json_or_none, text_node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 _MAX_LOOKS_ELSEWHERE = 10_000  # characters of a text that the other parser, whose steps are not counted, looks at
 _CODE_KEY = '{"type": "code"}'
 _TAG = re.compile(r"<[^>]*>")
 _MARKUP = re.compile(r"[*_`~\[<\\]|  \n")  # what CommonMark and strikethrough need for any tag in a line
+_NOT_TEXT = re.compile(r"[<&]|!\[|\]\(")  # what letters behind it may belong to
+_SIMPLE_ADDRESS = re.compile(r"\]\([^()\[\]!\s\"'<>\\]*\)")
+_SIGN = re.compile(r"[^\w \n.,:?%+=/-]|_|  ")  # and characters that are no letters, which might be signs
 _IMAGE_BY_LABEL = re.compile(r"!\[([^\[\]\\]+)\](?:\[([^\[\]\\]*)\])?")
 _END_OF_DESCRIPTION = re.compile(r"(?<!\\)\]\(")
 
@@ -57,13 +69,14 @@ class InlineSource:
     """
     The inside of a paragraph, a heading or a cell as written.
 
-    surroundings: of its page. is_one_line: it cannot hold line breaks.
+    surroundings: of its page. is_one_line: it cannot hold line breaks. is_read_later: with its page, so not alone.
     """
 
     content: str
     surroundings: Surroundings
     style: Style
     is_one_line: bool = False
+    is_read_later: bool = False
 
 
 def splice_inline(source: InlineSource, old: Sequence[Node], new: Sequence[Node]) -> list[TextEdit]:
@@ -97,9 +110,9 @@ def _verified_edits(source: InlineSource, old: Sequence[Node], new: Sequence[Nod
         if result in tried:
             continue
         tried.add(result)
-        if not splice.is_read_back(result):
+        if not source.is_read_later and not splice.is_read_back(result):
             continue
-        if splice.is_text_alone(attempt.hunks) and not _is_text_change(source, result):
+        if splice.is_text_alone(attempt.hunks) and not _is_text_change(source, edits, result):
             doubtful.append(edits)
         else:
             yield edits
@@ -108,21 +121,22 @@ def _verified_edits(source: InlineSource, old: Sequence[Node], new: Sequence[Nod
 
 def _open_splice(source: InlineSource, old: Sequence[Node], new: Sequence[Node]) -> "_Splice | None":
     """The splice, without what both contents begin with and *source* has not: the box of a task."""
-    source_map, new_units = map_source(source.content, source.surroundings), units_of(new)
-    old_keys, new_keys = keys_of(old), [unit.key for unit in new_units]
-    for box in (0, 1, 2) if old_keys != new_keys else ():
-        fitted = source_map.fitted_to(old_keys[box:]) if old_keys[:box] == new_keys[:box] else None
+    is_plain = list(old) == [text_node(source.content)]  # markup is longer than what it stands for
+    source_map = map_plain_text(source.content) if is_plain else map_source(source.content, source.surroundings)
+    new_units, old_keys = units_of(new), keys_of(old)
+    for box in (0, 1, 2) if old_keys != new_units.keys else ():
+        fitted = source_map.fitted_to(old_keys[box:]) if old_keys[:box] == new_units.keys[:box] else None
         if fitted:
-            return _Splice(source, fitted, new_units[box:])
+            return _Splice(source, fitted, new_units.between(box, len(new_units.keys)))
     return None
 
 
 class _Splice:
     """A change of *source* that makes it mean *units*."""
 
-    def __init__(self, source: InlineSource, source_map: SourceMap, units: Sequence[Unit]) -> None:
+    def __init__(self, source: InlineSource, source_map: SourceMap, units: Units) -> None:
         self._source, self._map, self._units = source, source_map, units
-        self._new_keys = [unit.key for unit in units]
+        self._new_keys = units.keys
 
     def attempts(self) -> Iterator[_Attempt]:
         """The changed runs, then ever more."""
@@ -134,7 +148,7 @@ class _Splice:
         yield _Attempt(joined, with_labels=True)
         yield _Attempt(hunks, is_outermost=True)
         yield _Attempt(joined, is_outermost=True)
-        yield _Attempt([Hunk(0, len(self._map.keys), 0, len(self._units))])
+        yield _Attempt([Hunk(0, len(self._map.keys), 0, len(self._new_keys))])
 
     def edits_of(self, attempt: _Attempt, is_wary: bool) -> list[TextEdit]:
         """The edits for an attempt; none if two of them need the same markup."""
@@ -225,14 +239,14 @@ class _Splice:
     def _text_of(self, hunk: Hunk, elements: Sequence[Element], span: tuple[int, int], is_wary: bool) -> str:
         """The Markdown of the new units of *hunk* that takes the place of *span* within *elements*."""
         keys = frozenset(element.key for element in elements)
-        content = nodes_of(self._units[hunk.new_start : hunk.new_end], keys)
+        content = nodes_of(self._units.between(hunk.new_start, hunk.new_end), keys)
         if _CODE_KEY in keys:
             return "".join(node.get("text", "") for node in content)
         return self._write(content, *span, is_wary)
 
     def _place_of(self, hunk: Hunk, is_outermost: bool) -> tuple[int, tuple[Element, ...]]:
         """The place before a unit where most marks of the new units of *hunk* are set, and no other."""
-        marks = frozenset.intersection(*(each.key[1] for each in self._units[hunk.new_start : hunk.new_end]))
+        marks = frozenset.intersection(*(marks for _, marks in self._new_keys[hunk.new_start : hunk.new_end]))
         marks = frozenset() if is_outermost else marks
         seams = self._map.seams(hunk.start)
         places = [seam for seam in seams if marks.issuperset(element.key for element in seam[1])]
@@ -240,11 +254,11 @@ class _Splice:
 
     def _outer_start(self, unit: int, elements: Sequence[Element]) -> int:
         around = self._map.elements[unit]
-        return around[len(elements)].start if len(around) > len(elements) else self._map.spans[unit].start
+        return around[len(elements)].start if len(around) > len(elements) else self._map.starts[unit]
 
     def _outer_end(self, unit: int, elements: Sequence[Element]) -> int:
         around = self._map.elements[unit]
-        return around[len(elements)].end if len(around) > len(elements) else self._map.spans[unit].end
+        return around[len(elements)].end if len(around) > len(elements) else self._map.ends[unit]
 
     def _write(self, content: Sequence[Node], start: int, end: int, is_wary: bool) -> str:
         source = self._source
@@ -267,14 +281,29 @@ def _meaning_of(content: Sequence[Node]) -> str:
     return fingerprint(normalize({"type": "paragraph", "content": list(content)}))
 
 
+def may_touch_markup(source: InlineSource, edits: Sequence[TextEdit]) -> bool:
+    """Whether an edit may be at a sign, or inside of what could be a label, an address, a tag or an entity."""
+    content = source.content
+    above = _SIMPLE_ADDRESS.sub("]", content[: edits[-1].start])
+    if source.surroundings.references or _NOT_TEXT.search(above):
+        return True
+    return any(
+        _SIGN.search(content[max(start - 2, 0) : end + 2])
+        or _SIGN.search(content[max(start - 2, 0) : start] + text + content[end : end + 2])
+        for start, end, text in edits
+    )
+
+
 @cache
 def _plain_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("strikethrough")
 
 
-def _is_text_change(source: InlineSource, result: str) -> bool:
+def _is_text_change(source: InlineSource, edits: Sequence[TextEdit], result: str) -> bool:
     """Whether a parser that knows CommonMark alone sees the same markup in *result*, around other text."""
     if len(result) > _MAX_LOOKS_ELSEWHERE or not (_MARKUP.search(source.content) or _MARKUP.search(result)):
+        return True
+    if not may_touch_markup(source, edits):
         return True
     before, after = (
         _TAG.findall(_plain_parser().renderInline(text, {"references": dict(source.surroundings.references)}))

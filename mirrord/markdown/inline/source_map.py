@@ -26,11 +26,15 @@ _BREAK = fingerprint({"type": "hardBreak"})
 UnitKey: TypeAlias = tuple[str, frozenset[str]]  # a character or the JSON of an atom, and its marks: equal if both are
 
 
-class Unit(NamedTuple):
-    """node: the text or atom that it belongs to."""
+class Units(NamedTuple):
+    """The units of some content. nodes: for each the text or atom that it belongs to."""
 
-    key: UnitKey
-    node: Node
+    keys: list[UnitKey]
+    nodes: list[Node]
+
+    def between(self, start: int, end: int) -> "Units":
+        """Those from *start* up to *end*."""
+        return Units(self.keys[start:end], self.nodes[start:end])
 
 
 @dataclass(slots=True, eq=False)
@@ -53,11 +57,14 @@ class Element:
 class SourceMap:
     """
     The units of *content*, each with its key, its characters, and the elements around it, the outermost first.
+
+    starts, ends: of the characters of each.
     """
 
     content: str
     keys: list[UnitKey] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     elements: list[tuple[Element, ...]] = field(default_factory=list)
 
     def fitted_to(self, keys: Sequence[UnitKey]) -> "SourceMap | None":
@@ -78,8 +85,10 @@ class SourceMap:
             return None
         for element in {id(element): element for around in self.elements for element in around}.values():
             element.first, element.behind = (bisect_left(kept_units, at) for at in (element.first, element.behind))
-        spans = [self.spans[unit] for unit in kept_units]
-        return SourceMap(self.content, list(keys), spans, [self.elements[unit] for unit in kept_units])
+        starts, ends, elements = (
+            [values[unit] for unit in kept_units] for values in (self.starts, self.ends, self.elements)
+        )
+        return SourceMap(self.content, list(keys), starts, ends, elements)
 
     def seams(self, unit: int) -> list[tuple[int, tuple[Element, ...]]]:
         """The positions before a *unit* or, for their number, at the end, each with the elements around it."""
@@ -96,9 +105,9 @@ class SourceMap:
     def _start_behind_blanks(self, unit: int, shared: int) -> int:
         """Where the unit before *unit* ends; behind a break also the blanks end, which the normal form drops."""
         if not unit or unit == len(self.keys) or self.keys[unit - 1][0] != _BREAK:
-            return self.spans[unit - 1].end if unit else 0
+            return self.ends[unit - 1] if unit else 0
         below = self.elements[unit]
-        return below[shared].start if len(below) > shared else self.spans[unit].start
+        return below[shared].start if len(below) > shared else self.starts[unit]
 
 
 def _is_normal_form(normal_key: UnitKey, key: UnitKey) -> bool:
@@ -114,9 +123,14 @@ def count_shared(elements: Sequence[Element], other: Sequence[Element]) -> int:
     )
 
 
-def units_of(content: Iterable[Node]) -> list[Unit]:
+def units_of(content: Iterable[Node]) -> Units:
     """The units of normal inline *content*."""
-    return [Unit(key, node) for node in content for key in _keys_of(node)]
+    units = Units([], [])
+    for node in content:
+        count = len(units.keys)
+        units.keys.extend(_keys_of(node))
+        units.nodes.extend([node] * (len(units.keys) - count))
+    return units
 
 
 def keys_of(content: Iterable[Node]) -> list[UnitKey]:
@@ -124,11 +138,11 @@ def keys_of(content: Iterable[Node]) -> list[UnitKey]:
     return [key for node in content for key in _keys_of(node)]
 
 
-def nodes_of(units: Iterable[Unit], inside: frozenset[str]) -> list[Node]:
+def nodes_of(units: Units, inside: frozenset[str]) -> list[Node]:
     """The inline content that *units* make up, without the marks with a key in *inside*."""
     nodes: list[Node] = []
     last: Node | None = None
-    for key, node in units:
+    for key, node in zip(*units, strict=True):
         if node is last and "text" in node:
             nodes[-1]["text"] += key[0]
             continue
@@ -171,11 +185,17 @@ def map_source(content: str, surroundings: Surroundings) -> SourceMap:
         runs = list(read_runs(tokens))
     except NotInSchemaError:
         atom = normalize(raw_inline(content))
-        return SourceMap(content, [*_keys_of(atom)], [Span(0, len(content))], [()])
+        return SourceMap(content, [*_keys_of(atom)], [0], [len(content)], [()])
     builder = _MapBuilder(SourceMap(content), tokens, spans)
     for run in runs:
         builder.add_run(run)
     return builder.finish()
+
+
+def map_plain_text(content: str) -> SourceMap:
+    """The map of a *content* that is read as itself: each of its characters stands for itself."""
+    count, keys = len(content), list(zip(content, repeat(frozenset[str]())))
+    return SourceMap(content, keys, list(range(count)), list(range(1, count + 1)), [()] * count)
 
 
 class _MapBuilder:
@@ -195,7 +215,9 @@ class _MapBuilder:
         if is_code:
             code = self._code_element(self._tokens[run.start], span, len(keys), key_of_mark(marks[-1]))
             elements, span = (*elements, code), code.inside
-        self._map.spans += _spans_of_units(span, len(keys))
+        starts, ends = _ends_of_units(span, len(keys))
+        self._map.starts += starts
+        self._map.ends += ends
         self._map.keys += keys
         self._map.elements += [elements] * len(keys)
         self._behind = run.end
@@ -245,8 +267,8 @@ def _delimiters(tokens: Sequence[Token], spans: Sequence[Span]) -> list[Span]:
     return result
 
 
-def _spans_of_units(span: Span, count: int) -> list[Span]:
-    """The spans of *count* characters: one each, or all of it for the first, as of an entity."""
+def _ends_of_units(span: Span, count: int) -> tuple[Sequence[int], Sequence[int]]:
+    """The starts and ends of *count* units: a character each, or all of them for the first, as of an entity."""
     if span.end - span.start == count:
-        return list(map(Span, range(span.start, span.end), range(span.start + 1, span.end + 1)))
-    return [span, *[Span(span.end, span.end)] * (count - 1)][:count]
+        return range(span.start, span.end), range(span.start + 1, span.end + 1)
+    return [span.start, *[span.end] * (count - 1)][:count], [span.end] * count

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from mirrord.markdown.inline.source_map import UnitKey
-from mirrord.markdown.schema.block import count_common_ends
+from mirrord.markdown.schema.block import common_length
 
 _MAX_COMPARED_WORDS = 250_000  # pairs of words; longer runs are one change
 
@@ -21,10 +21,12 @@ class Hunk(NamedTuple):
 
 def changed_runs(old: Sequence[UnitKey], new: Sequence[UnitKey]) -> list[Hunk]:
     """The runs of units that differ, as few as the words between them allow."""
-    start, end = count_common_ends(old, new)
+    start, end = _count_common_ends(old, new)
     middle = Hunk(start, len(old) - end, start, len(new) - end)
+    if middle.start == middle.end or middle.new_start == middle.new_end:
+        return [middle]
     before, after = _words_of(old[middle.start : middle.end]), _words_of(new[middle.new_start : middle.new_end])
-    if not before or not after or len(before) * len(after) > _MAX_COMPARED_WORDS:
+    if len(before) * len(after) > _MAX_COMPARED_WORDS:
         return [middle]
     hunks, at, new_at = list[Hunk](), start, start
     for name, first, behind, new_first, new_behind in SequenceMatcher(None, before, after, False).get_opcodes():
@@ -33,6 +35,16 @@ def changed_runs(old: Sequence[UnitKey], new: Sequence[UnitKey]) -> list[Hunk]:
             hunks.append(_trimmed(old, new, Hunk(at, at + width, new_at, new_at + new_width)))
         at, new_at = at + width, new_at + new_width
     return hunks
+
+
+def _count_common_ends(old: Sequence[UnitKey], new: Sequence[UnitKey]) -> tuple[int, int]:
+    """The lengths of the common prefix and suffix, which do not overlap."""
+    shorter = min(len(old), len(new))
+    start = common_length(shorter, lambda a, b: old[a:b] == new[a:b])
+    end = common_length(
+        shorter - start, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a]
+    )
+    return start, end
 
 
 def _words_of(keys: Sequence[UnitKey]) -> list[tuple[UnitKey, ...]]:
@@ -53,5 +65,5 @@ def _is_letter(key: UnitKey) -> bool:
 
 def _trimmed(old: Sequence[UnitKey], new: Sequence[UnitKey], hunk: Hunk) -> Hunk:
     """*hunk* without the units that both of its sides begin or end with."""
-    start, end = count_common_ends(old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end])
+    start, end = _count_common_ends(old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end])
     return Hunk(hunk.start + start, hunk.end - end, hunk.new_start + start, hunk.new_end - end)

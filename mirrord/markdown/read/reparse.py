@@ -3,16 +3,18 @@ Read a page again after an edit and parse only the blocks that may have changed.
 
 The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
 and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line
-ending after them are unchanged, and may stop where an old block begins in the unchanged end. Constructs that can reach
-beyond their block (`_FAR_REACHING`) break this argument, and so does the syntax of other programs; then the whole page
-is read.
+ending after them are unchanged, and may stop where an old block begins in the unchanged end. A paragraph or heading
+ends at a blank line whatever follows, so beside one nothing but the changed blocks is parsed; any other neighbour is
+parsed, too, to see whether it is as before. Constructs that can reach beyond their block (`_FAR_REACHING`) break this
+argument, and so does the syntax of other programs; then the whole page is read.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -24,7 +26,7 @@ from mirrord.markdown.read.item_reparse import find_changed_items, read_changed_
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, Segment, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.read.row_reparse import find_changed_rows, read_changed_rows, tokens_of_changed_rows
-from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
+from mirrord.markdown.schema.block import Block, blocks_of, common_length, count_common_ends
 
 _FAR_REACHING = re.compile(  # comments, formulas, which end in other blocks and items, definitions, toggles
     r"%%|\$\$|\]:|</?(?:details|summary)", re.IGNORECASE
@@ -32,6 +34,7 @@ _FAR_REACHING = re.compile(  # comments, formulas, which end in other blocks and
 _TOGGLE = re.compile(r"<(?i:details)")  # a toggle above could end here now, or no longer end here
 _MAX_STEPS_LOST_PER_CHARACTER = 8  # steps; the most by which the parser's budget shrinks with each removed character
 _BLANKS = " \t\r\n"
+_TEXTS = ("paragraph_open", "heading_open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +96,74 @@ def read_after_edit(
     kept_from = bisect_left(
         before.spans, (len(before.body) - tail,)
     )  # the first block that begins in the unchanged rest
-    start = before.spans[first][0] if first else 0
-    end = before.spans[kept_from + 1][0] if kept_from + 1 < len(before.spans) else len(before.body)
-    shift = len(body) - len(before.body)
-    changed_text = body[start : end + shift]
-    if _reaches_far(before, first, before.body[start:end], changed_text):
+    kept_from += _is_joined(before, kept_from, body)
+    changed = _Changed(body, first, kept_from, min(kept_from + 1, len(before.spans)))
+    if _reaches_far(before, first, changed.text_in(before, before.body), changed.text_in(before, body)):
         return None
-    part = outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts)
+    narrow = _without_neighbours(before, head, changed)
+    reading = _read_blocks(before, narrow, parsed_texts)
+    return _read_blocks(before, changed, parsed_texts) if reading is None and narrow != changed else reading
+
+
+class _Changed(NamedTuple):
+    """
+    The blocks of a page that an edit may have changed, by their numbers before it.
+
+    first: of those to parse; kept_from: the first that is as before; behind: the first that is not parsed.
+    """
+
+    body: str
+    first: int
+    kept_from: int
+    behind: int
+
+    def text_in(self, before: Reading, body: str) -> str:
+        """The text to parse in *body*, which is the page before or after the edit."""
+        shift = len(body) - len(before.body)
+        return body[self.start_in(before) : _start_of_block(before, self.behind) + shift]
+
+    def start_in(self, before: Reading) -> int:
+        """Where that text begins."""
+        return _start_of_block(before, self.first) if self.first else 0
+
+
+def _is_joined(before: Reading, index: int, body: str) -> bool:
+    """Whether an edit took the blank line away that a block had above it, so that it may be part of another one."""
+    if not 0 < index < len(before.spans):
+        return False
+    start = before.spans[index][0]
+    above = body[: start + len(body) - len(before.body)]
+    gap = above[len(above.rstrip(_BLANKS)) :]
+    return _is_blank_line_last(before.body[before.spans[index - 1][1] : start]) and not _is_blank_line_last(gap)
+
+
+def _start_of_block(before: Reading, index: int) -> int:
+    return before.spans[index][0] if index < len(before.spans) else len(before.body)
+
+
+def _without_neighbours(before: Reading, head: int, changed: _Changed) -> _Changed:
+    """The same without unchanged blocks that end, or begin, where they do whatever the edit makes of those between."""
+    if before.outline is None:
+        return changed
+    above = bisect_left(before.spans, head, key=lambda span: span[1]) - 1
+    if above >= changed.first and _start_of_block(before, above + 1) <= head and _ends_by_itself(before.outline, above):
+        changed = changed._replace(first=above + 1)
+    if changed.first < changed.kept_from < len(before.spans) and _ends_by_itself(before.outline, changed.kept_from - 1):
+        changed = changed._replace(behind=changed.kept_from)
+    return changed
+
+
+def _ends_by_itself(page: Outline, index: int) -> bool:
+    """Whether a block is a text with a blank line behind it: any other one may go on, if the next lines fit."""
+    tokens, gap = page.segments[index].tokens, page.gap(index)
+    return bool(tokens) and tokens[0].type in _TEXTS and gap.endswith("\n") and _is_blank_line_last(gap)
+
+
+def _read_blocks(before: Reading, changed: _Changed, parsed_texts: Mapping[str, list[Token]]) -> Reading | None:
+    """The page after an edit, of which only the *changed* blocks are parsed; None if others may have changed."""
+    body, first, kept_from, behind = changed
+    start, shift = changed.start_in(before), len(body) - len(before.body)
+    part = outline_of(changed.text_in(before, body), before.surroundings, parsed_texts=parsed_texts)
     reading = reading_of(part)
     spent, spare = (
         before.spent + reading.spent,
@@ -108,10 +172,12 @@ def read_after_edit(
     if reading.opaque or spare < 0:
         return None
     spans, blocks = [(start + a, start + b) for a, b in reading.spans], list(reading.blocks)
-    if kept_from < len(before.spans):
+    if kept_from < behind:
         if not spans or spans.pop() != _shift_span(before.spans[kept_from], shift):
             return None
         blocks.pop()
+    elif kept_from < len(before.spans) and not (spans and _ends_by_itself(part, len(spans) - 1)):
+        return None
     between = [_shift_segment(segment, start) for segment in part.segments[: len(spans)]]
     return Reading(
         body,
@@ -185,20 +251,11 @@ def _read_within_block(
 def _common_ends(old: str, new: str) -> tuple[int, int]:
     """The lengths of the common prefix and suffix, which do not overlap."""
     shorter = min(len(old), len(new))
-    head = _common_length(shorter, lambda a, b: old[a:b] == new[a:b])
-    tail = _common_length(
+    head = common_length(shorter, lambda a, b: old[a:b] == new[a:b])
+    tail = common_length(
         shorter - head, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a]
     )
     return head, tail
-
-
-def _common_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
-    """The highest count up to *limit* for which everything before it *is_equal*, found by bisection."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if is_equal(low, middle) else (low, middle - 1)
-    return low
 
 
 def _first_block_to_parse(before: Reading, head: int) -> int:

@@ -69,6 +69,26 @@ def _without_ids(node: Node) -> Node:
     return node if all(map(is_, content, children)) else {**node, "content": content}
 
 
+def are_equal_without_ids(content: Sequence[Node], other: Sequence[Node]) -> bool:
+    """Whether both are equal except for the ids of blocks in them; no copies are made for it."""
+    return len(content) == len(other) and all(map(_is_equal_without_ids, content, other))
+
+
+def _is_equal_without_ids(node: Node, other: Node) -> bool:
+    if node == other:
+        return True
+    if node["type"] != other["type"] or node["type"] not in BLOCKS or _other_parts(node) != _other_parts(other):
+        return False
+    mine, theirs = node.get("content") or (), other.get("content") or ()
+    return are_equal_without_ids(mine, theirs) if node["type"] in HOLDERS else mine == theirs
+
+
+def _other_parts(node: Node) -> dict[str, object]:
+    """All of a block but its content and its id."""
+    attrs = {key: value for key, value in (node.get("attrs") or {}).items() if key != "id"}
+    return {**node, "attrs": attrs, "content": None}
+
+
 T = TypeVar("T")
 
 _EMPTY: Node = {"type": "paragraph"}
@@ -155,7 +175,7 @@ class Block:
 
     def _is_equal_without_ids(self, other: "Block") -> bool:
         """Whether both are equal except for ids."""
-        return self.nodes == other.nodes or without_ids(self.nodes) == without_ids(other.nodes)
+        return are_equal_without_ids(self.nodes, other.nodes)
 
     def with_nodes(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
         """The same block with other ids in its *nodes*; its meaning stays the same."""
@@ -319,3 +339,12 @@ def count_common_ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T],
     backwards = map(same, reversed(old), reversed(new))
     end = next((k for k, is_same in enumerate(islice(backwards, shorter - start)) if not is_same), shorter - start)
     return start, end
+
+
+def common_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
+    """The highest count up to *limit* for which everything before it *is_equal*, found by bisection."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_equal(low, middle) else (low, middle - 1)
+    return low

@@ -34,10 +34,11 @@ from mirrord.markdown.write.block_writer import (
     render_block,
     starts_below_label,
     with_distinct_marker,
+    write_block,
 )
 from mirrord.markdown.write.line_prefixes import dedent, frame_of_container, replace_content
 from mirrord.markdown.write.moved_items import MovedItems, count_items
-from mirrord.markdown.write.text_splice import splice_texts
+from mirrord.markdown.write.text_splice import Spelling, splice_texts
 
 _PREFIXED_KINDS = frozenset(["blockquote", "callout", "footnoteDef"])
 _MAX_EDITED_DEPTH = 16  # deeper containers are rewritten as a whole: each level costs one more reading
@@ -46,9 +47,13 @@ _MAX_EDITED_DEPTH = 16  # deeper containers are rewritten as a whole: each level
 class Effort(Enum):
     """How much of a changed container is rewritten."""
 
+    FIRST_SPELLING = auto()  # only the changed parts, in the likeliest spelling; the whole page is read back anyway
     CHANGED_PARTS = auto()  # only the changed parts; the whole page is read back anyway
     CHANGED_PARTS_VERIFIED = auto()  # only the changed parts; all of it if they are not read back as the container
     WHOLE_CONTAINER = auto()  # all of it
+
+
+_READ_LATER = (Effort.FIRST_SPELLING, Effort.CHANGED_PARTS)  # with the page, so containers are not read alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
             or (_lines_of_moved(block, neighbour_lines, setting) if _is_another_list(cut, block, old) else [])
             or _edit_container(cut, node, old, setting)
             or _lines_of_moved(block, neighbour_lines, setting)
-            or _render_new(cut, node, old, place, neighbour_lines, setting.usual_style)
+            or _render_new(cut, node, old, place, neighbour_lines, setting)
         )
         result.append(Piece(block, lines, old, is_changed=True))
     return result
@@ -138,7 +143,7 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
 
 def _lines_as_before(block: Block, setting: Setting) -> list[Line]:
     """The lines of a block that the page had before; empty if it had none like it, or in a second attempt."""
-    if not setting.former_lines or setting.depth or setting.effort is not Effort.CHANGED_PARTS:
+    if not setting.former_lines or setting.depth or setting.effort not in _READ_LATER:
         return []
     return [Line(line) for line in setting.former_lines.get(block.fingerprint, ())]
 
@@ -170,7 +175,8 @@ def _splice_part(cut: SplitLines, block: Block, old: int | None, setting: Settin
     if old is None or setting.effort is Effort.WHOLE_CONTAINER:
         return []
     part = cut.parts[old]
-    lines = splice_texts(cut.lines[part.start : part.end], part, block, setting.usual_style, cut.surroundings)
+    spelling = Spelling(setting.usual_style, cut.surroundings, setting.effort is Effort.FIRST_SPELLING)
+    lines = splice_texts(cut.lines[part.start : part.end], part, block, spelling)
     if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.surroundings) != [
         block.fingerprint
     ]:
@@ -195,15 +201,17 @@ def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setti
 
 
 def _render_new(
-    cut: SplitLines, node: Node, old: int | None, place: int, neighbour_lines: Sequence[str], habit: Style
+    cut: SplitLines, node: Node, old: int | None, place: int, neighbour_lines: Sequence[str], setting: Setting
 ) -> list[Line]:
     """A block in the style of the *old* one, else of the nearest one of its kind to *place*, else of the page."""
     alike = [index for index, part in enumerate(cut.parts) if part.block.kind == node["type"]]
     model = old if old is not None else min(alike, key=lambda index: abs(index - place), default=None)
-    style = style_of(cut.parts[model].tokens if model is not None else (), habit)
+    style = style_of(cut.parts[model].tokens if model is not None else (), setting.usual_style)
     if node["type"] in MARKERS_OF_LISTS:  # a list needs another marker than its neighbours
         style = with_distinct_marker(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in neighbour_lines})
-    return [Line(line) for line in render_block(node, style, cut.surroundings).split("\n")]
+    is_read_later = setting.effort is Effort.FIRST_SPELLING
+    text = write_block(node, style) if is_read_later else render_block(node, style, cut.surroundings)
+    return [Line(line) for line in text.split("\n")]
 
 
 def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:
@@ -283,7 +291,7 @@ def _edit_content(
         cut_alone, parts=[_with_container_meaning(part, node) for part, node in zip(cut_alone.parts, old, strict=True)]
     )
     blocks = [block_of(node) for node in new_nodes]
-    if setting.effort is Effort.CHANGED_PARTS:
+    if setting.effort in _READ_LATER:
         return rearrange_blocks(cut, blocks, setting, Spacing.UNCHANGED)
     meanings_alone = {
         part.block.fingerprint: other.block.fingerprint for part, other in zip(cut.parts, cut_alone.parts, strict=True)

@@ -157,7 +157,9 @@ def _parsed_texts(page: _Page) -> Mapping[str, list[Token]]:
 
 def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
     """Candidates for the wanted page, all distinct, the most likely first."""
-    tried: set[str] = set()
+    likeliest = _arrange_page(page, after, Effort.FIRST_SPELLING, Spacing.UNCHANGED, ending)
+    yield likeliest
+    tried = {likeliest}
     for ladder in _LADDERS:
         start: _Page | None = page
         for _ in range(2):

@@ -185,14 +185,18 @@ def _find_lines(token: Token, texts: Sequence[str], lines: Sequence[str], first:
             return None
         lead = len(text) - len(text.lstrip(_BLANKS)) if bare else 0
         columns.append(range(column - lead, column + len(text) - lead + 1))
-    clipped = [
-        [max(place, 0) if text.strip(_BLANKS) else len(line) for place in places]
-        for places, text, line in zip(columns, texts, lines[first:], strict=False)
-    ]
+    clipped = [_clip(places, text, line) for places, text, line in zip(columns, texts, lines[first:], strict=False)]
     starts = [0, *accumulate(len(text) + 1 for text in texts)][:-1]
     pattern = max((number for number, text in enumerate(texts) if text.strip(_BLANKS)), default=0)
     prefix = _MARKER.sub(lambda match: " " * len(match[0]), lines[first + pattern][: clipped[pattern][0]])
     return TextPlace(token, range(first, first + len(texts)), starts, clipped, prefix)
+
+
+def _clip(places: range, text: str, line: str) -> Sequence[int]:
+    """The *places* of the characters of *text* that are in *line*; of blanks its end."""
+    if not text.strip(_BLANKS):
+        return [len(line)] * len(places)
+    return places if places.start >= 0 else [max(place, 0) for place in places]
 
 
 def _may_follow(token: Token, tail: str) -> bool:

@@ -43,23 +43,29 @@ class _ChangedText(NamedTuple):
     new: Node
 
 
-def splice_texts(
-    lines: Sequence[str], part: Part, block: Block, habit: Style, surroundings: Surroundings
-) -> list[Line]:
+class Spelling(NamedTuple):
+    """
+    How changed texts are written.
+
+    habit: the usual style of the page. surroundings: of the page. is_read_later: with the page, so not alone.
+    """
+
+    habit: Style
+    surroundings: Surroundings
+    is_read_later: bool = False
+
+
+def splice_texts(lines: Sequence[str], part: Part, block: Block, spelling: Spelling) -> list[Line]:
     """
     The *lines* of *part* with the texts of *block*; `at` counts them.
 
     None if the block differs in more than texts, or if the texts cannot be located or read back. Their blocks are
     not read again.
-
-    habit: the usual style of the page. surroundings: of the page.
     """
     texts = text_tokens(part.tokens)
     for old, changes in _possible_changes(part.block, block) if texts else ():
         if changes and len(texts) == _count_texts(old):
-            edits = [
-                _line_edits(lines, part, texts[change.number], change, (habit, surroundings)) for change in changes
-            ]
+            edits = [_line_edits(lines, part, texts[change.number], change, spelling) for change in changes]
             return edit_lines(lines, list(chain(*edits))) if all(edits) else []
     return []
 
@@ -144,7 +150,7 @@ def _count_texts(node: Node) -> int:
 
 
 def _line_edits(
-    lines: Sequence[str], part: Part, text: TextToken, change: _ChangedText, context: tuple[Style, Surroundings]
+    lines: Sequence[str], part: Part, text: TextToken, change: _ChangedText, spelling: Spelling
 ) -> list[LineEdit]:
     """The edits of *lines* for a changed text; none if it cannot be located or read back."""
     origin = part.tokens[0].map[0] if part.tokens[0].map else 0
@@ -154,7 +160,7 @@ def _line_edits(
     edits = edits_of_attribute(place, lines, old, new) if is_attribute_changed(old, new) else []
     if is_attribute_changed(old, new) and (not edits or _has_same_text(old, new)):
         return edits
-    text_edits = place.edits_of(_edits_of(place, old, new, *context))
+    text_edits = place.edits_of(_edits_of(place, old, new, spelling))
     return [*edits, *text_edits] if text_edits else []
 
 
@@ -162,19 +168,21 @@ def _has_same_text(old: Node, new: Node) -> bool:
     return fingerprint(make_document(old.get("content", []))) == fingerprint(make_document(new.get("content", [])))
 
 
-def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, surroundings: Surroundings) -> list[TextEdit]:
+def _edits_of(place: TextPlace, old: Node, new: Node, spelling: Spelling) -> list[TextEdit]:
     """The edits that turn the text of *old* into that of *new*; none if it is another text."""
     if (place.token.type == "inline") != (old["type"] in _RUNNING):
         return []
     if old["type"] not in _RUNNING:
         return _edits_of_text(text_of(place.token), _text_in(old), _text_in(new))
-    style = style_of([place.token], habit)
+    style = style_of([place.token], spelling.habit)
     is_one_line = (
         place.cell is not None
         or old["type"] == "detailsSummary"
         or (old["type"] == "heading" and len(place.lines) == 1)
     )
-    source = InlineSource(place.token.content, surroundings, style, is_one_line)
+    source = InlineSource(
+        place.token.content, spelling.surroundings, style, is_one_line, is_read_later=spelling.is_read_later
+    )
     return splice_inline(source, old.get("content", []), new.get("content", []))
 
 

@@ -252,3 +252,18 @@ def test_after_an_edit_in_a_list_or_table_the_next_one_need_not_parse_the_page(t
     assert after is not None
     assert after.outline is not None
     same(after, after.body)
+
+
+def test_of_two_joined_paragraphs_the_other_blocks_are_not_read_again() -> None:
+    assert check("a\n\nb\n\nc\n\n- d\n", "a b\n\nc\n\n- d\n")
+    assert check("a\n\nb\n\nc\n", "a\nb\n\nc\n")
+
+
+def test_of_a_paragraph_between_others_no_other_block_is_parsed() -> None:
+    table = "| a |\n|---|\n" + "| b |\n" * 500
+    before = read_whole(f"{table}\n# Head\n\nOne\n\n{table}")
+    after = read_after_edit(before, f"{table}\n# Head\n\nOther\n\n{table}")
+
+    assert after is not None
+    assert after.spent - before.spent < 50
+    same(after, after.body)

@@ -1,13 +1,18 @@
 """What is written in place means to a parser that knows CommonMark alone what the same content written anew means."""
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from mirrord.errors import Damaged
+from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, apply_edits, may_touch_markup
+from mirrord.markdown.inline.source_style import Style
+from mirrord.markdown.parser.dialect import ALONE
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
 from mirrord.markdown.write.render import splice_document
@@ -16,6 +21,10 @@ from tests.judge import gfm_html
 PIECES = st.sampled_from(
     ['<a href="a.md">', "<a href='b' title=c>", '<a class="d">', "</a>", "</a>", "<u>", "</u>", "*", "**", "_", "b",
      " ", "`c`", "\n", "[d](d.md)", "![f](g.png)", "&amp;", "<https://example.org>", '<a href="c.md">']
+)  # fmt: skip
+SIGNS = st.sampled_from(
+    ["*", "**", "_", "`", "[", "]", "(", ")", "](u)", "![", "<", "</b>", ">", "&", "amp;", "~~", "\\", "  \n", "\n",
+     " ", "a", "bc", "1", "."]
 )  # fmt: skip
 NEW_TEXTS = ("new", "*new*", "new ", "<b", "_", "]")
 MARKS = frozenset(["em", "strong", "del", "code", "u"])
@@ -100,3 +109,25 @@ def test_an_edit_among_any_tags_means_to_another_parser_what_it_means_anew(text:
         except Damaged:
             continue  # said, and nothing is written
         assert marked_characters(in_place) == marked_characters(anew)
+
+
+@given(
+    st.lists(SIGNS, max_size=7).map("".join),
+    st.lists(SIGNS, max_size=7).map("".join),
+    st.integers(0, 7),
+    st.integers(0, 5),
+    st.sampled_from(["c", " ", ".", ""]),
+)
+def test_an_edit_that_touches_no_markup_changes_no_tag_of_another_parser(
+    above: str, below: str, place: int, length: int, text: str
+) -> None:
+    content, start = f"{above}one two{below}", len(above) + place
+    edits = [TextEdit(start, min(start + length, len(content)), text)]
+    if may_touch_markup(InlineSource(content, ALONE, Style()), edits):
+        return
+
+    parser = MarkdownIt("commonmark").enable("strikethrough")
+    before, after = (
+        re.findall("<[^>]*>", parser.renderInline(each)) for each in (content, apply_edits(content, edits))
+    )
+    assert before == after

@@ -32,9 +32,7 @@ MARKED = {
 
 def places(source: SourceMap) -> list[tuple[str, int]]:
     """Each character, or "" for an atom, with the position at which it begins."""
-    return [
-        (key if len(key) == 1 else "", span.start) for (key, _), span in zip(source.keys, source.spans, strict=True)
-    ]
+    return [(key if len(key) == 1 else "", start) for (key, _), start in zip(source.keys, source.starts, strict=True)]
 
 
 @pytest.mark.parametrize("content", MARKED)
@@ -57,15 +55,15 @@ def check(body: str) -> None:
     ]
     for content, node in zip(contents(page), read, strict=True):
         source = map_source(content, page.surroundings)
-        starts = [span.start for span in source.spans]
+        starts = source.starts
         assert starts == sorted(starts)
-        assert all(span.end <= len(content) for span in source.spans)
+        assert all(end <= len(content) for end in source.ends)
         letters = [
-            (key, content[span.start : span.end]) for (key, _), span in zip(source.keys, source.spans, strict=True)
+            (key, content[start:end]) for (key, _), start, end in zip(source.keys, starts, source.ends, strict=True)
         ]
         assert all(key == written for key, written in letters if len(key) == len(written) == 1 and key.isalnum())
         if "".join(content.split()) == content:  # blanks at edges mean nothing, and have no units in the normal form
-            assert source.keys == [unit.key for unit in units_of(node.get("content", []))]
+            assert source.keys == units_of(node.get("content", [])).keys
 
 
 def test_every_paragraph_of_the_specifications_is_mapped(examples: list[str]) -> None:
