@@ -85,10 +85,8 @@ class SourceMap:
             return None
         for element in {id(element): element for around in self.elements for element in around}.values():
             element.first, element.behind = (bisect_left(kept_units, at) for at in (element.first, element.behind))
-        starts, ends, elements = (
-            [values[unit] for unit in kept_units] for values in (self.starts, self.ends, self.elements)
-        )
-        return SourceMap(self.content, list(keys), starts, ends, elements)
+        starts, ends = ([values[unit] for unit in kept_units] for values in (self.starts, self.ends))
+        return SourceMap(self.content, list(keys), starts, ends, [self.elements[unit] for unit in kept_units])
 
     def seams(self, unit: int) -> list[tuple[int, tuple[Element, ...]]]:
         """The positions before a *unit* or, for their number, at the end, each with the elements around it."""

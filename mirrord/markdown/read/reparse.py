@@ -156,7 +156,7 @@ def _without_neighbours(before: Reading, head: int, changed: _Changed) -> _Chang
 def _ends_by_itself(page: Outline, index: int) -> bool:
     """Whether a block is a text with a blank line behind it: any other one may go on, if the next lines fit."""
     tokens, gap = page.segments[index].tokens, page.gap(index)
-    return bool(tokens) and tokens[0].type in _TEXTS and gap.endswith("\n") and _is_blank_line_last(gap)
+    return tokens is not None and tokens[0].type in _TEXTS and gap.endswith("\n") and _is_blank_line_last(gap)
 
 
 def _read_blocks(before: Reading, changed: _Changed, parsed_texts: Mapping[str, list[Token]]) -> Reading | None:
