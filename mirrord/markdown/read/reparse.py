@@ -4,7 +4,7 @@ Read a page again after an edit and parse only the blocks that may have changed.
 The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
 and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line
 ending after them are unchanged, and may stop where an old block begins in the unchanged end. A paragraph or heading
-ends at a blank line whatever follows, so beside one nothing but the changed blocks is parsed; any other neighbour is
+ends at a blank line in any case, so beside one nothing but the changed blocks is parsed; any other neighbour is
 parsed, too, to see whether it is as before. Constructs that can reach beyond their block (`_FAR_REACHING`) break this
 argument, and so does the syntax of other programs; then the whole page is read.
 """
@@ -142,7 +142,7 @@ def _start_of_block(before: Reading, index: int) -> int:
 
 
 def _without_neighbours(before: Reading, head: int, changed: _Changed) -> _Changed:
-    """The same without unchanged blocks that end, or begin, where they do whatever the edit makes of those between."""
+    """The same without unchanged blocks that in any case end, or begin, where they did."""
     if before.outline is None:
         return changed
     above = bisect_left(before.spans, head, key=lambda span: span[1]) - 1

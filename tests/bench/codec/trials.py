@@ -160,8 +160,8 @@ def _wrong(text: str, change: Edit, result: str) -> str:
     if (before.bom, before.head) != (after.bom, after.head) and not _only_ended(before, after):
         return "the front matter changed"
     new = outline_of(after.body)
-    wanted = make_document(with_task_lists(change.content))  # boxes alone in a list are tasks
-    expected, got = normalize(wanted), normalize(make_document(read_nodes(new)))
+    content = make_document(with_task_lists(change.content))  # boxes alone in a list are tasks
+    expected, got = normalize(content), normalize(make_document(read_nodes(new)))
     if fingerprint(got) != fingerprint(expected):
         return f"the page says something else: {shortened(after.body)}"
     changed = _changed_blocks(_old(text).blocks, new, change)
