@@ -253,6 +253,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
         return json_response({"sentence": error.detail}, error.status_code)
     if error.status_code == 401:
         return RedirectResponse("/sign-in", 303)
+    if error.status_code == 404 and request.url.path.startswith("/s/"):  # for people who have no way in
+        return render_page(request, "unshared.html", 404)
     return render_page(request, "wrong.html", error.status_code, problem=error.detail)
 
 

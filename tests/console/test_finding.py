@@ -61,6 +61,8 @@ async def test_a_search_shows_the_best_sentence_and_marks_the_words(reader: Pers
     await expect(soup.locator(".path")).to_have_text("Finding / Soups")
     await expect(soup.locator(".snippet")).to_have_text("Then add red lentils and 0. 5 turnip.")
     assert await soup.locator(".snippet mark").all_text_contents() == ["red", "lentils", "turnip"]
+    ground = "mark => getComputedStyle(mark).backgroundColor"
+    assert await soup.locator(".title mark").evaluate(ground) == await soup.locator(".snippet mark").first.evaluate(ground)
 
 
 @pytest.mark.parametrize(

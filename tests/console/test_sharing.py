@@ -63,6 +63,8 @@ async def test_a_page_is_read_by_its_link_without_signing_in_until_the_link_is_e
 
     assert answer is not None
     assert answer.status == 404
+    await expect(reader.get_by_role("heading", name="This page is not shared")).to_be_visible()
+    await expect(reader.get_by_role("link", name="Back to the start")).to_have_count(0)  # which asks to sign in
 
 
 async def test_a_published_folder_is_a_site_of_its_pages_whose_links_work(
@@ -156,7 +158,7 @@ async def test_a_shared_folder_shows_the_pages_in_it_and_nothing_beside_or_above
 async def test_axe_finds_nothing_in_shared_and_published_pages(
     console: Console, person: NewPerson, browser: Browser
 ) -> None:
-    words = "- [x] a task\n\n> [!note] Title\n> text\n\n<!-- columns: 300 - -->\n| a | b |\n|:--|--:|\n| 1 | 2 |\n\n"
+    words = "- [x] a task\n\n> [!note]- Title\n> text\n\n<!-- columns: 300 - -->\n| a | b |\n|:--|--:|\n| 1 | 2 |\n\n"
     code = (
         "```python\n"
         + "x = 1  # "

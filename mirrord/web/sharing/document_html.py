@@ -266,7 +266,10 @@ def _task(attributes: _Node, inner: Markup) -> Markup:
 
 def _callout(attributes: _Node, inner: Markup) -> Markup:
     title = _word_of(attributes.get("title")) or _word_of(attributes.get("type")).capitalize()
-    return _element("blockquote", _element("p", _element("strong", escape(title))) + inner)
+    head = _element("strong", escape(title))
+    if fold := attributes.get("fold"):
+        return _element("details", _element("summary", head) + inner, open="" if fold == "+" else None)
+    return _element("blockquote", _element("p", head) + inner)
 
 
 def _details(attributes: _Node, inner: Markup) -> Markup:

@@ -167,6 +167,14 @@ def test_the_box_of_a_task_is_named_by_its_words() -> None:
     ]
 
 
+def test_a_callout_that_can_be_folded_is_folded_and_unfolded_by_readers() -> None:
+    assert html_of("> [!tip]- Later\n> text\n") == (
+        "<details><summary><strong>Later</strong></summary><p>text</p></details>"
+    )
+    assert html_of("> [!tip]+\n> text\n").startswith('<details open=""><summary><strong>Tip</strong>')
+    assert html_of("> [!tip] Now\n> text\n").startswith("<blockquote>")
+
+
 def test_columns_have_their_widths_on_shared_pages() -> None:
     table = "| a | b |\n|---|---|\n"
 
