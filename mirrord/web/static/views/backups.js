@@ -14,7 +14,10 @@ export async function backups(signal) {
   const state = make("div", { role: "status" });
   const list = make("div");
   const start = button(BACKUPS.make, () => trying(begin), { class: "main" });
-  const begin = async () => follow((await change("POST", "backups")).run);
+  const begin = async () => {
+    follow((await change("POST", "backups")).run);
+    window.dispatchEvent(new CustomEvent("live:mirrors")); // the events of the view have one more
+  };
   const follow = (run) => {
     start.disabled = Boolean(run && !run.is_over);
     state.replaceChildren(...stateOf(run));
