@@ -1,9 +1,10 @@
 """Diagrams of `mermaid` in a real browser: drawn beside their source, with no way out of their frame."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes
@@ -70,6 +71,26 @@ async def test_what_is_typed_into_a_diagram_is_drawn_again(console: Console, per
     await reader.type("B --> Cherry")
 
     await expect(reader.text.locator(".diagram img")).not_to_have_attribute("src", before, timeout=PATIENCE)
+    await drawn(reader)
+
+
+async def test_a_diagram_waits_for_a_program_that_comes_late(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Diagram late.md"), FLOW)
+    reader = await person()
+    asked, is_released = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await is_released.wait()
+        await route.continue_()
+
+    await reader.page.clock.install()
+    await reader.page.route("**/diagrams.html", hold)
+    await reader.open("Diagram late.md")
+    await asyncio.wait_for(asked.wait(), PATIENCE / 1000)
+    await reader.page.clock.fast_forward(60_000)
+    is_released.set()
+
     await drawn(reader)
 
 

@@ -11,7 +11,8 @@ export interface Asked {
 /** The picture, or the reason why there is none. */
 export type Drawing = { svg: string } | { error: string }
 
-const PATIENCE = 15_000 // ms for one diagram, with the time that its program needs to load
+const PATIENCE = 15_000 // ms for one diagram
+const LOADING = 120_000 // ms for the program, which a busy machine needs before the first
 const MOST_KEPT = 100 // drawings
 
 const drawings = new Map<string, Promise<Drawing>>()
@@ -35,18 +36,20 @@ export function draw(asked: Asked): Promise<Drawing> {
 }
 
 /** Rejects if no answer comes. */
-function drawn(asked: Asked): Promise<Drawing> {
+async function drawn(asked: Asked): Promise<Drawing> {
+  opened ??= open()
+  const frame = await within(LOADING, opened)
+  const { port1, port2 } = new MessageChannel()
+  const answer = new Promise<Drawing>((resolve) => (port1.onmessage = ({ data }: MessageEvent<Drawing>) => resolve(data)))
+  frame.postMessage(asked, '*', [port2]) // its origin is none that could be named
+  return within(PATIENCE, answer).finally(() => port1.close())
+}
+
+/** What *wanted* becomes; rejects if that takes longer. */
+function within<T>(milliseconds: number, wanted: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const { port1, port2 } = new MessageChannel()
-    const end = setTimeout(reject, PATIENCE)
-    port1.onmessage = ({ data }: MessageEvent<Drawing>) => {
-      clearTimeout(end)
-      port1.close()
-      resolve(data)
-    }
-    opened ??= open()
-    // Its origin is none that could be named.
-    void opened.then((frame) => frame.postMessage(asked, '*', [port2]))
+    const end = setTimeout(reject, milliseconds)
+    void wanted.then(resolve).finally(() => clearTimeout(end))
   })
 }
 
