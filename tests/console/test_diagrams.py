@@ -77,17 +77,17 @@ async def test_what_is_typed_into_a_diagram_is_drawn_again(console: Console, per
 async def test_a_diagram_waits_for_a_program_that_comes_late(console: Console, person: NewPerson) -> None:
     save(console.mirrord.file("Diagram late.md"), FLOW)
     reader = await person()
-    asked, is_released = asyncio.Event(), asyncio.Event()
+    is_wanted, is_released = asyncio.Event(), asyncio.Event()
 
     async def hold(route: Route) -> None:
-        asked.set()
+        is_wanted.set()
         await is_released.wait()
         await route.continue_()
 
     await reader.page.clock.install()
     await reader.page.route("**/diagrams.html", hold)
     await reader.open("Diagram late.md")
-    await asyncio.wait_for(asked.wait(), PATIENCE / 1000)
+    await asyncio.wait_for(is_wanted.wait(), PATIENCE / 1000)
     await reader.page.clock.fast_forward(60_000)
     is_released.set()
 
