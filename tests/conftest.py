@@ -22,6 +22,7 @@ from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
 from tests.support.clusters import TEMPLATE, place_cluster
+from tests.support.compiling import import_share
 from tests.support.memory import memory_directory, remove_memory_directories
 from tests.support.rows import Connection
 
@@ -45,9 +46,10 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def pytest_collection() -> None:
+def pytest_collection(session: pytest.Session) -> None:
     """Nothing of what is collected goes again: nobody looks for garbage meanwhile."""
     gc.disable()
+    import_share(session.config)
 
 
 def pytest_collection_finish() -> None:
