@@ -8,9 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import cache_from_source
 from pathlib import Path
+from queue import SimpleQueue
 
 import mirrord
 
@@ -445,29 +448,55 @@ MUTANTS = (
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`
 
 
+def survivors(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, list[str]]]:
+    """Each mutant, in order, with a sentence if it is not caught."""
+    with _copies(min(AT_ONCE, len(mutants))) as copies, ThreadPoolExecutor(AT_ONCE) as attempts:
+        for mutant, why in zip(mutants, attempts.map(partial(_try, copies), mutants), strict=True):
+            yield mutant, [f"SURVIVES {mutant.name}: {why}"] if why else []
+
+
 def is_caught(mutant: Mutant) -> str | None:
     """Run the mutant's test on a copy of the package that has it; None: caught, else a sentence."""
+    with _copies(1) as copies:
+        return _try(copies, mutant)
+
+
+Copies = SimpleQueue[Path]  # of the package and its tests, without a mutant; each is used by one at a time
+
+
+@contextmanager
+def _copies(number: int) -> Iterator[Copies]:
+    """To copy takes longer than most mutants live: one copy serves many of them."""
+    copies = Copies()
     with tempfile.TemporaryDirectory(prefix="mirrord-mutant-") as directory:
-        copy = Path(directory)
-        _copy(copy)
-        module = copy / "mirrord" / mutant.module
-        text = module.read_text(encoding="utf-8")
+        for name in range(number):
+            copy = Path(directory, str(name))
+            _copy(copy)
+            copies.put(copy)
+        yield copies
+
+
+def _try(copies: Copies, mutant: Mutant) -> str | None:
+    copy = copies.get()
+    module, original = copy / "mirrord" / mutant.module, Path(mirrord.__file__).parent / mutant.module
+    try:
+        text = original.read_text(encoding="utf-8")
         if text.count(mutant.old) != 1:
             return f"cannot be made any more: {mutant.module} does not have the lines it changes"
         module.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         Path(cache_from_source(module)).unlink(missing_ok=True)
-        completed = _test(copy, mutant.test)
+        return _verdict(mutant, _test(copy, mutant.test))
+    finally:
+        shutil.copy2(original, module)
+        shutil.rmtree(copy / ".hypothesis", ignore_errors=True)  # each mutant is caught by examples of its own
+        copies.put(copy)
+
+
+def _verdict(mutant: Mutant, completed: subprocess.CompletedProcess[str]) -> str | None:
     failed, broken = (re.search(rf"^{sign} ", completed.stdout, re.MULTILINE) for sign in ("FAILED", "ERROR"))
     if completed.returncode == 1 and failed and not broken:
         return None
     return f"not caught by {mutant.test} (exit code {completed.returncode}): {completed.stdout[-300:]}"
-
-
-def survivors(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, list[str]]]:
-    """Each mutant, in order, with a sentence if it is not caught."""
-    with ThreadPoolExecutor(AT_ONCE) as attempts:
-        for mutant, why in zip(mutants, attempts.map(is_caught, mutants), strict=True):
-            yield mutant, [f"SURVIVES {mutant.name}: {why}"] if why else []
 
 
 def _copy(target: Path) -> None:
