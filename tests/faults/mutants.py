@@ -243,9 +243,16 @@ MUTANTS = (
     Mutant(
         "a changed word may be markup for other parsers",
         "markdown/inline/inline_splice.py",
-        "and not _is_text_change(source, result)",
+        "and not _is_text_change(source, edits, result)",
         "and False",
         "tests/unit/codec/test_text_splice.py",
+    ),
+    Mutant(
+        "a text that ends at a line and not at a blank one is no neighbour to read",
+        "markdown/read/reparse.py",
+        'gap.endswith("\\n") and _is_blank_line_last(gap)',
+        'gap.endswith("\\n")',
+        "tests/unit/codec/test_increment.py",
     ),
     Mutant(
         "a link behind the end of any tag is none",

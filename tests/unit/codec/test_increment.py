@@ -267,3 +267,8 @@ def test_of_a_paragraph_between_others_no_other_block_is_parsed() -> None:
     assert after is not None
     assert after.spent - before.spent < 50
     same(after, after.body)
+
+
+def test_a_block_directly_below_a_heading_that_becomes_text_is_read_again() -> None:
+    check("a\n\n# h\n2. x\n\nb\n", "a\n\nh\n2. x\n\nb\n")
+    check("a\n2. x\n\nb\n\nc\n", "a\n2. x\n\nd\n\nc\n")
