@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -30,6 +30,8 @@ from tests.support.rows import Connection
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of `make laws`
 settings.register_profile("usual", settings.get_profile("full"), max_examples=25)
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)  # of `make check`
+# Of mutants: that an example fails is enough, and none is made small for a person to read.
+settings.register_profile("unshrunk", settings.get_profile("usual"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("usual")
 
 _numbers = itertools.count(1)

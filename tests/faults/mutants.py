@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 240  # seconds for one mutant
 AT_ONCE = 2  # mutants tried at the same time: the machines that play them all have two cores
 
+_OPTIONS = ("-p", "no:cacheprovider", "--hypothesis-profile=unshrunk")
 _GUARDS = "tests/faults/test_guards.py"
 _HELD = "tests/system/test_halted_contents.py"
 
@@ -516,7 +517,7 @@ def _copy(target: Path) -> None:
 
 def _test(copy: Path, test: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *test.split()],
+        [sys.executable, "-m", "pytest", "-q", "-x", *_OPTIONS, *test.split()],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
