@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Request, Route, expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, becomes, entry, ready, row_of
+from tests.console.people import PATIENCE, Person, becomes, entry, ready, row_of
 from tests.support.editors import save
 from tests.support.harness import eventually
 
@@ -172,6 +172,7 @@ async def test_the_first_link_to_a_page_asks_for_it_while_its_view_is_on_its_way
     save(console.mirrord.file("Asked together.md"), "two\n")
     id = row_of(console.mirrord, "Asked together.md").id
     reader = await person()
+    await reader.page.route("**/api/live*", lambda route: route.abort())  # with news more is asked for
     await reader.page.goto(f"{console.url}/t/console/")
     await ready(reader)
     addresses: list[str] = []
@@ -207,14 +208,46 @@ async def test_what_a_link_leads_to_is_asked_for_once_while_the_link_is_pointed_
     await reader.open("Pointed from.md")
     await ready(reader)
     link = entry(reader, "Pointed at").get_by_role("link")
-    addresses: list[str] = []
-    reader.page.on("request", lambda request: addresses.append(request.url.removeprefix(console.url)))
+    addresses = addresses_of(reader)
     async with reader.page.expect_request(f"**/api/pages/{id}", timeout=PATIENCE):
         await link.hover()
     await link.click()
     await reader.sees("two")
 
     assert addresses.count(f"/t/console/api/pages/{id}") == 1
+
+
+def addresses_of(reader: Person) -> list[str]:
+    """Of what is asked for from now on."""
+    addresses: list[str] = []
+    reader.page.on("request", lambda request: addresses.append(request.url.removeprefix(reader.url)))
+    return addresses
+
+
+async def test_a_page_is_asked_for_once_although_another_link_is_pointed_at_before_it_comes(
+    console: Console, person: NewPerson
+) -> None:
+    ids = {}
+    for name in ("Crossed from", "Crossed to", "Crossed by"):
+        save(console.mirrord.file(f"{name}.md"), f"text of {name}\n")
+        ids[name] = row_of(console.mirrord, f"{name}.md").id
+    reader = await person()
+    await reader.open("Crossed from.md")
+    await ready(reader)
+    addresses, is_crossed = addresses_of(reader), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await is_crossed.wait()
+        await route.continue_()
+
+    await reader.page.route(f"**/api/pages/{ids['Crossed to']}", hold)
+    await entry(reader, "Crossed to").get_by_role("link").click()
+    async with reader.page.expect_request(f"**/api/pages/{ids['Crossed by']}", timeout=PATIENCE):
+        await entry(reader, "Crossed by").get_by_role("link").hover()
+    is_crossed.set()
+    await reader.sees("text of Crossed to")
+
+    assert addresses.count(f"/t/console/api/pages/{ids['Crossed to']}") == 1
 
 
 async def test_a_page_that_changed_after_it_was_asked_for_is_shown_as_it_is_now(

@@ -32,11 +32,12 @@ export async function viewAt(where) {
   const taken = asked;
   const { view, page } = taken;
   taken.view = null; // a document is put into the window once
-  if (view) return view;
+  if (view) return view.finally(() => (asked = taken)); // another link may have been pointed at meanwhile
   const facts = isMakeable() ? await page?.catch(() => null) : null;
   if (!facts) return reading(where); // also where the page cannot be had: this view says why
   knowAbove(facts, taken.at);
   taken.at = Date.now(); // it may have been long on its way
+  asked = taken;
   return viewOfPage(facts);
 }
 
