@@ -149,7 +149,8 @@ def _without_neighbours(before: Reading, head: int, changed: _Changed) -> _Chang
     if above >= changed.first and _start_of_block(before, above + 1) <= head and _ends_by_itself(before.outline, above):
         changed = changed._replace(first=above + 1)
     if changed.first < changed.kept_from < len(before.spans) and _ends_by_itself(before.outline, changed.kept_from - 1):
-        changed = changed._replace(behind=changed.kept_from)
+        shorter = changed._replace(behind=changed.kept_from)
+        return shorter if shorter.text_in(before, changed.body).strip(_BLANKS) else changed
     return changed
 
 

@@ -77,16 +77,14 @@ def are_equal_without_ids(content: Sequence[Node], other: Sequence[Node]) -> boo
 def _is_equal_without_ids(node: Node, other: Node) -> bool:
     if node == other:
         return True
-    if node["type"] != other["type"] or node["type"] not in BLOCKS or _other_parts(node) != _other_parts(other):
+    if node["type"] != other["type"] or node["type"] not in BLOCKS:
         return False
-    mine, theirs = node.get("content") or (), other.get("content") or ()
-    return are_equal_without_ids(mine, theirs) if node["type"] in HOLDERS else mine == theirs
-
-
-def _other_parts(node: Node) -> dict[str, object]:
-    """All of a block but its content and its id."""
-    attrs = {key: value for key, value in (node.get("attrs") or {}).items() if key != "id"}
-    return {**node, "attrs": attrs, "content": None}
+    if {**(node.get("attrs") or {}), "id": None} != {**(other.get("attrs") or {}), "id": None}:
+        return False
+    if (node.get("text"), node.get("marks")) != (other.get("text"), other.get("marks")):
+        return False
+    mine, theirs = node.get("content") or [], other.get("content") or []
+    return mine == theirs or (node["type"] in HOLDERS and are_equal_without_ids(mine, theirs))
 
 
 T = TypeVar("T")
