@@ -134,13 +134,14 @@ async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
     if kind == "markdown":
         target = unquote(target)
     async with visit.read_transaction() as connection:
+        is_behind = await are_names_behind(connection, TenantId(visit.tenant))  # before: names may follow meanwhile
         meaning = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
         if page is not None and not page.is_deleted:
             return page, heading
         if await page_rows.load_title(connection, source) is None:
             raise not_found()
-        if await are_names_behind(connection, TenantId(visit.tenant)):
+        if is_behind:
             raise HTTPException(503, "Pages have changed, and links are still following. Try again in a moment.")
     raise not_found()
 
