@@ -477,6 +477,7 @@ def _copies(number: int) -> Iterator[Copies]:
     """To copy takes longer than most mutants live: one copy serves many of them."""
     copies = Copies()
     with tempfile.TemporaryDirectory(prefix="mirrord-mutant-") as directory:
+        Path(directory, "shared").symlink_to(ROOT.parent / "shared")  # the pages of tests/corpora.py, where they are
         for name in range(number):
             copy = Path(directory, str(name))
             _copy(copy)
