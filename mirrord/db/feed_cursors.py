@@ -8,6 +8,7 @@ from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
 FEED_BATCH_ENTRIES = 500  # entries per batch
+MAX_UNFOLLOWED_ENTRIES = 500  # entries whose names are read, for one link, before links follow them
 
 FeedCursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
 
@@ -109,13 +110,16 @@ async def count_unindexed(connection: Connection, tenant: TenantId) -> int:
     return int(row[0]) if row else 0
 
 
-_IS_BEHIND = """
-SELECT EXISTS (SELECT FROM mirrord.entry_feed AS change
-                WHERE change.tenant_id = %(t)s AND (change.seq, change.entry_id) > (cursor.seq, cursor.entry_id))
-  FROM mirrord.link_cursor AS cursor WHERE cursor.tenant_id = %(t)s"""
+_UNFOLLOWED = """
+SELECT change.entry_id
+  FROM mirrord.link_cursor AS cursor JOIN mirrord.entry_feed AS change
+    ON change.tenant_id = %(t)s AND (change.seq, change.entry_id) > (cursor.seq, cursor.entry_id)
+ WHERE cursor.tenant_id = %(t)s ORDER BY change.seq DESC, change.entry_id LIMIT %(limit)s"""
 
 
-async def are_names_behind(connection: Connection, tenant: TenantId) -> bool:
-    """Whether entries have changed since link_cursor, so that links may not find them by their names yet."""
-    row = await (await connection.execute(_IS_BEHIND, {"t": tenant})).fetchone()
-    return row is None or bool(row[0])
+async def load_unfollowed(
+    connection: Connection, tenant: TenantId, limit: int = MAX_UNFOLLOWED_ENTRIES
+) -> set[EntryId]:
+    """The entries that changed since link_cursor, the latest *limit*: links may not find them by their names yet."""
+    cursor = await connection.execute(_UNFOLLOWED, {"t": tenant, "limit": limit})
+    return {EntryId(entry) for (entry,) in await cursor.fetchall()}

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.db.content import due_links, link_rows
-from mirrord.db.content.link_rows import EntryPlace, LinkName
+from mirrord.db.content.link_rows import LinkName
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch
+from mirrord.documents.entry_names import names_of_entry
 from mirrord.documents.link_moves import NameChange, Renamed, gather_moves, load_touched, note_new_targets
 from mirrord.documents.link_resolution import resolve_due_links
 from mirrord.domain.entry import EntryId, Kind, TenantId
-from mirrord.domain.link_meaning import NameKind, key_of, names_of_page
 from mirrord.domain.link_rule import LinkRule
-from mirrord.markdown.logseq_names import names_in_logseq
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ async def _load_renamed(
     spots, names = await link_rows.load_places_and_names(connection, tenant, entries)
     for name in names:
         known_names[name.entry].append(name)
-    new_names = {entry: _names_of(spots.get(entry), known_names[entry]) for entry in entries}
+    new_names = {entry: names_of_entry(spots.get(entry), known_names[entry]) for entry in entries}
     return {
         entry: (known_names[entry], new_names[entry]) for entry in entries if new_names[entry] != known_names[entry]
     }
@@ -69,21 +68,3 @@ async def _replace_names(connection: Connection, tenant: TenantId, renamed: Rena
     if folders:
         await link_rows.clear_links_of_folders(connection, tenant, folders)
     return moves is not None and await note_new_targets(connection, tenant, moves)
-
-
-def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[LinkName]:
-    """The names of an entry. A living entry that is not placed yet keeps its known names."""
-    if spot is None or spot.deleted:
-        return []
-    if not spot.is_placed:
-        return known_names
-    place = spot.place
-    has_views = spot.kind is not Kind.ATTACHMENT
-    further = names_in_logseq(place.name, spot.beginning, spot.days) if spot.beginning is not None else ()
-    called_names = [(NameKind.NAME, place.name)]
-    if has_views:
-        called_names = names_of_page(place.name, spot.title, spot.aliases, further)
-    return [
-        LinkName(spot.entry, number, spot.kind, place.parent, place.index, form, name, key_of(name))
-        for number, (form, name) in enumerate(called_names)
-    ]

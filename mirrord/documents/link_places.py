@@ -1,12 +1,13 @@
 """Where the pages of links and their possible targets are, as the functions for the meaning of links take them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mirrord.db.content import dialect_rows, link_rows
 from mirrord.db.content.link_rows import LinkName
 from mirrord.db.database import Connection
+from mirrord.documents.entry_names import load_current_names
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import Candidate, LinkMeaning, Origin, Path, resolve_link, target_key
@@ -30,7 +31,14 @@ async def load_candidates(
     connection: Connection, tenant: TenantId, keys: Iterable[str], *, as_named: bool = False
 ) -> dict[str, list[Candidate]]:
     """The possible targets of links with *keys*, by key. as_named: see `link_rows.load_parents`."""
-    names = await link_rows.load_names_with(connection, tenant, keys)
+    return await _place_candidates(
+        connection, tenant, await link_rows.load_names_with(connection, tenant, keys), as_named=as_named
+    )
+
+
+async def _place_candidates(
+    connection: Connection, tenant: TenantId, names: Sequence[LinkName], *, as_named: bool = False
+) -> dict[str, list[Candidate]]:
     folders = [name.parent for name in names]
     parents = await link_rows.load_parents(connection, tenant, folders, as_named=as_named)
     candidates = defaultdict[str, list[Candidate]](list)
@@ -90,12 +98,36 @@ async def load_named_origins(
     return {entry: replace(origin, dialect=dialect) for entry, origin in origins.items()}
 
 
-async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> LinkMeaning:
-    """The target that a link in the page *source* would have now."""
+async def meaning_of(
+    connection: Connection,
+    tenant: TenantId,
+    source: EntryId,
+    kind: str,
+    target: str,
+    unfollowed: Collection[EntryId] = frozenset(),
+) -> LinkMeaning:
+    """
+    The target that a link in the page *source* would have now.
+
+    unfollowed: entries that changed since link_cursor, which are known by the names they have now.
+    """
     origins = await load_origins(connection, tenant, [source])
     if source not in origins or "\0" in target:
         return LinkMeaning(None)
     origin = replace(origins[source], dialect=await dialect_rows.load_dialect(connection, tenant))
     key = target_key(kind, target, origin)
-    candidates = await load_candidates(connection, tenant, [key]) if key is not None else {}
+    names = await _load_names_of_now(connection, tenant, key, unfollowed) if key is not None else []
+    candidates = await _place_candidates(connection, tenant, names)
     return resolve_link(kind, target, origin, candidates.get(key or "", ()))
+
+
+async def _load_names_of_now(
+    connection: Connection, tenant: TenantId, key: str, unfollowed: Collection[EntryId]
+) -> list[LinkName]:
+    """The names with *key*: those of *unfollowed* as they are now, those of others as they are stored."""
+    stored_names = await link_rows.load_names_with(connection, tenant, [key])
+    current_names = await load_current_names(connection, tenant, unfollowed) if unfollowed else []
+    names = [name for name in stored_names if name.entry not in unfollowed]
+    return sorted(
+        [*names, *(name for name in current_names if name.key == key)], key=lambda name: (name.entry, name.number)
+    )

@@ -23,6 +23,10 @@ OUTCOME_SECONDS = 30.0  # seconds to wait until it has applied what was accepted
 _PAUSE_SECONDS = 0.1  # seconds between looks at rows
 _MAX_TRIES = 5  # of an acceptance, while others change the pages
 _CHANGED = "It changed since it was shown; nothing was accepted."
+_INCOMPARABLE = (
+    "It cannot be compared with its files at the moment, so nothing was accepted. Look at the pages that it changes: "
+    "one may be no plain file, or the disk may refuse to read it."
+)
 _FINISHED = (RequestState.EXECUTED, RequestState.FAILED)
 
 Choose = Callable[[StoredReview], ReviewChoice]
@@ -32,11 +36,14 @@ Choose = Callable[[StoredReview], ReviewChoice]
 class Look:
     """
     A change set that waits. earlier: as it was shown before. is_fresh: a daemon compared it with the files of now.
+
+    is_comparable: False: the daemon tried to, and cannot at the moment.
     """
 
     review: StoredReview
     earlier: StoredReview
     is_fresh: bool
+    is_comparable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,10 @@ class Reviewer:
                 return None
             await review_rows.ask_look(connection, earlier.request.id)
             is_served = await self._is_served(connection, earlier.request)
-        is_fresh = is_served and await self._await(self._is_looked_at, earlier.request.id, LOOK_SECONDS)
+        answer = await self._await(self._is_looked_at, earlier.request.id, LOOK_SECONDS) if is_served else False
         async with self.database.transaction(self.tenant, actor=self.actor) as connection:
             review = await review_rows.find_review(connection, self.tenant, earlier.change_set)
-        return Look(review, earlier, is_fresh) if review is not None else None
+        return Look(review, earlier, bool(answer), answer is not None) if review is not None else None
 
     async def accept(self, acceptance: Acceptance) -> Accepted:
         """
@@ -94,6 +101,8 @@ class Reviewer:
             look = await self.look(acceptance.change_set)
             if look is None:
                 raise no_review(acceptance.change_set)
+            if not look.is_comparable:
+                raise Refused(_INCOMPARABLE)
             shown_first = shown_first or look.earlier
             review = _chosen(acceptance, look.review, shown_first)
             if not await self._decide(review, acceptance):
@@ -124,15 +133,15 @@ class Reviewer:
 
     async def _await(
         self, is_so: Callable[[Connection, UUID], Awaitable[bool | None]], request: UUID, patience_seconds: float
-    ) -> bool:
-        """Whether something is so within *patience_seconds*. is_so: returns None where it will not be."""
+    ) -> bool | None:
+        """Whether something is so within *patience_seconds*; None as soon as *is_so* says that it will not be."""
         end = time.monotonic() + patience_seconds
         while True:
             async with self.database.transaction(self.tenant, actor=self.actor) as connection:
                 answer = await is_so(connection, request)
-            if answer:
-                return True
-            if answer is None or time.monotonic() > end:
+            if answer is not False:
+                return answer
+            if time.monotonic() > end:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -12,6 +12,8 @@ ROW_MARK = "<<<<<<< as it is now"
 MIDDLE_MARK = "======="
 FILE_MARK = ">>>>>>> version in the file"
 
+_FORMER_MARKS = ("<<<<<<< the row's text", ">>>>>>> the file's text")  # of texts that a person began to merge before
+
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -51,7 +53,7 @@ def _mark_without_base(theirs: list[str], mine: list[str], ending: str) -> Itera
 
 def has_markers(text: str) -> bool:
     """Whether a conflict marker of mirrord is left."""
-    return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK) for line in split_lines(text))
+    return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK, *_FORMER_MARKS) for line in split_lines(text))
 
 
 def _lines_with_endings(text: str, ending: str) -> list[str]:

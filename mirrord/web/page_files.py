@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from mirrord.db.content import stored_bytes
 from mirrord.db.database import Connection
+from mirrord.db.feed_cursors import load_unfollowed
 from mirrord.documents.link_places import meaning_of
 from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.place import clean_name
@@ -73,7 +74,8 @@ async def download_file(request: Request) -> Response:
     visit = await visit_of(request)
     src = unquote(request.query_params.get("src", "").partition("?")[0].partition("#")[0])
     async with visit.read_transaction() as connection:
-        target = await meaning_of(connection, TenantId(visit.tenant), visit.page, "image", src)
+        unfollowed = await load_unfollowed(connection, TenantId(visit.tenant))  # a picture that was just pasted is one
+        target = await meaning_of(connection, TenantId(visit.tenant), visit.page, "image", src, unfollowed)
         stored = await file_rows.load_attachment(connection, target.entry) if target.entry is not None else None
         if stored is None:
             raise not_found()

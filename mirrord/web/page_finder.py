@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
-from mirrord.db.feed_cursors import are_names_behind
+from mirrord.db.feed_cursors import MAX_UNFOLLOWED_ENTRIES, load_unfollowed
 from mirrord.documents.link_places import meaning_of, paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_rule import LinkRule
@@ -127,22 +127,23 @@ async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
     """
     The page that the link `target` of *source* leads to, and the heading in it; "" if it names none.
 
-    Raises 404 if there is no such page, 503 if it may be a new one that links cannot find yet.
+    Raises 404 if there is no such page, 503 if it may be one of very many that changed just now.
     """
     kind = visit.request.query_params.get("kind", "wikilink")
     target, _, heading = query_text(visit.request, "target").partition("#")
     if kind == "markdown":
         target = unquote(target)
+    tenant = TenantId(visit.tenant)
     async with visit.read_transaction() as connection:
-        is_behind = await are_names_behind(connection, TenantId(visit.tenant))  # before: names may follow meanwhile
-        meaning = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
+        unfollowed = await load_unfollowed(connection, tenant)  # before stored names, which may follow meanwhile
+        meaning = await meaning_of(connection, tenant, source, kind, target, unfollowed)
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
         if page is not None and not page.is_deleted:
             return page, heading
         if await page_rows.load_title(connection, source) is None:
             raise not_found()
-        if is_behind:
-            raise HTTPException(503, "Pages have changed, and links are still following. Try again in a moment.")
+    if len(unfollowed) == MAX_UNFOLLOWED_ENTRIES:
+        raise HTTPException(503, "Many pages have changed, and links are still following. Try again in a moment.")
     raise not_found()
 
 
@@ -157,7 +158,7 @@ async def list_unresolved(request: Request) -> Response:
     async with visit.read_transaction() as connection:
         if await page_rows.load_title(connection, visit.page) is None:
             raise not_found()
-        is_behind = await are_names_behind(connection, TenantId(visit.tenant))
+        is_behind = bool(await load_unfollowed(connection, TenantId(visit.tenant), limit=1))
         links = await search_rows.load_unresolved(connection, visit.page)
     facts = [{"kind": kind, "target": target} for kind, target in links]
     return json_response({"links": facts, "following": is_behind})

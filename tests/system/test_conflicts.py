@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
+from mirrord.operations.three_way_diff import ROW_MARK
 from tests.support.commands import Done, Near, commands
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
@@ -105,7 +106,7 @@ def test_a_merged_text_from_an_editor_is_the_pages(mirrord: Mirrord) -> None:
     number = conflict_of(mirrord, "Edited.md")["number"]
     editor = mirrord.directory / "editor.py"
     editor.write_text(
-        "import sys; text = open(sys.argv[1]).read(); assert '<<<<<<< the row' in text, text\n"
+        f"import sys; text = open(sys.argv[1]).read(); assert {ROW_MARK!r} in text, text\n"
         "assert 'red' in text and 'blue' in text; open(sys.argv[1], 'w').write('violet, by an editor\\n')\n",
         encoding="utf-8",
     )

@@ -162,7 +162,7 @@ EDITS_OF_EACH_KIND: Sequence[Edit] = (save_file, replace_file, update_row, updat
         pytest.param(save_file, "write_save", 108, 30, id="save in place"),
         pytest.param(replace_file, "write_save", 108, 30, id="save by rename"),
         pytest.param(update_row, "write_files", 240, 57, id="row"),
-        pytest.param(update_document, "write_files", 445, 96, id="document"),
+        pytest.param(update_document, "write_files", 452, 96, id="document"),
     ],
 )
 def test_an_edit_of_a_known_page_runs_through_few_functions(

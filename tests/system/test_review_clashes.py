@@ -84,13 +84,15 @@ async def test_what_is_shown_is_what_would_happen_now(mirrord: Mirrord, folder: 
         await agent.call("discard_changes", changeSet=change_set)
 
 
-async def test_what_cannot_be_compared_at_the_moment_is_not_current(mirrord: Mirrord, folder: str) -> None:
+async def test_what_cannot_be_compared_now_is_neither_current_nor_accepted(mirrord: Mirrord, folder: str) -> None:
     async with agent_of(mirrord) as agent:
         change_set = await propose(mirrord, agent, folder)
         file = mirrord.root / folder / "Alpha.md"
         file.rename(mirrord.directory / "Alpha.md")
         os.mkfifo(file)
         assert not waiting(mirrord, change_set)["is_current"]
+        code, printed = run(mirrord, "accept", change_set)
+        assert (code, "cannot be compared" in printed) == (4, True)
         (mirrord.directory / "Alpha.md").replace(file)
         assert waiting(mirrord, change_set)["is_current"]
         await agent.call("discard_changes", changeSet=change_set)

@@ -56,3 +56,4 @@ def test_a_difference_shows_line_endings_and_their_lack() -> None:
 def test_a_heading_underlined_with_equal_signs_is_no_marker() -> None:
     assert not has_markers(f"Title\n{MIDDLE_MARK}\n")
     assert has_markers(f"a\r\n{FILE_MARK}\r\n")
+    assert has_markers("<<<<<<< the row's text\na\n=======\nb\n")  # begun before the marks had these words

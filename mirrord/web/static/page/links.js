@@ -45,10 +45,12 @@ export function showLinks(wait = QUIET_MS) {
   clearTimeout(asking);
   const { id, signal } = shown;
   const timer = setTimeout(async () => {
-    const [answer] = await Promise.all([get(`pages/${id}/unresolved`), showBacklinks()]).catch(() => []);
-    if (!answer || signal.aborted || timer !== asking) return;
-    shown.mounted?.showUnresolved?.(answer.links);
-    if (answer.following) showLinks(Math.min(2 * Math.max(wait, QUIET_MS), MOST_FOLLOWED_MS));
+    const [unresolved, backlinks] = await Promise.allSettled([get(`pages/${id}/unresolved`), showBacklinks()]);
+    if (signal.aborted || timer !== asking) return;
+    const { links, following } = unresolved.value ?? {};
+    if (links) shown.mounted?.showUnresolved?.(links);
+    const isRefused = [unresolved, backlinks].some((one) => one.reason && one.reason.status !== 404);
+    if (following || isRefused) showLinks(Math.min(2 * Math.max(wait, QUIET_MS), MOST_FOLLOWED_MS));
   }, wait);
   asking = timer;
 }

@@ -44,7 +44,7 @@ function historyOf(page, get, place) {
     if (choice !== choices) return document.getElementById("shown");
     const one = versions[at];
     const back = button(HISTORY.restore, () => trying(() => restore(version)), { class: "main" });
-    const isFirst = before === 0 && older.some((earlier) => earlier.text_removed);
+    const isFirst = before === 0 && older.length > 0 && older.every((earlier) => earlier.text_removed);
     const head = make("h2", {}, HISTORY.head(moment(one.at), actor(one.by)));
     const tools = make("div", { class: "tools" }, at === 0 || isReader ? null : back, comparing(version, at, before), reading(version, before));
     const section = make("section", { id: "shown", tabindex: "-1", "aria-label": HISTORY.versionOf(version) }, head, tools, isFirst ? make("p", {}, HISTORY.firstLeft) : null, ...changes);

@@ -4,13 +4,14 @@ import type { Preview } from '../options'
 import { VIEW } from '../words'
 
 const PATIENCE = 300 // ms of pointing
-const RETRY = 3_000 // ms until a target is asked about again that the server could not tell
+const [TRIES, RETRY] = [5, 3_000] // of a target that the server could not tell; ms between them
 
 /** Shows the target of a reference while a person points at it; one instance serves all references. */
 export class Peek {
   #timer: ReturnType<typeof setTimeout> | undefined
   #card: HTMLElement | null = null
   #at: HTMLElement | null = null // the reference under the mouse
+  #pointings = 0
 
   constructor(private readonly look: (dom: HTMLElement) => Promise<Preview | null>) {}
 
@@ -19,7 +20,8 @@ export class Peek {
     if (dom === this.#at) return
     this.end()
     this.#at = dom
-    this.#timer = setTimeout(() => void this.#open(dom), PATIENCE)
+    const pointing = ++this.#pointings
+    this.#timer = setTimeout(() => void this.#open(dom, pointing, TRIES), PATIENCE)
   }
 
   /** Called when a person no longer points at *dom*, or at any reference. */
@@ -31,11 +33,11 @@ export class Peek {
     this.#at = null
   }
 
-  async #open(dom: HTMLElement): Promise<void> {
+  async #open(dom: HTMLElement, pointing: number, tries: number): Promise<void> {
     const found = await this.look(dom).catch(() => undefined)
-    if (dom !== this.#at) return
+    if (dom !== this.#at || pointing !== this.#pointings) return
     if (found === undefined) {
-      this.#timer = setTimeout(() => void this.#open(dom), RETRY)
+      if (tries > 1) this.#timer = setTimeout(() => void this.#open(dom, pointing, tries - 1), RETRY)
       return
     }
     this.#card?.remove()

@@ -53,6 +53,7 @@ function resizing(image: HTMLImageElement, commit: (width: number | null) => voi
   const handle = element('button', { type: 'button', class: 'resize', tabindex: -1, title: VIEW.resize, 'aria-label': VIEW.resize })
   handle.addEventListener('mousedown', (event) => event.preventDefault()) // the selection stays
   handle.addEventListener('pointerdown', (event) => {
+    if (!image.isConnected) return // its name is shown
     const start = image.getBoundingClientRect().width
     const most = Math.max(LEAST, image.closest('.prose > *')?.clientWidth ?? start)
     const widthAt = ({ clientX }: PointerEvent) => Math.round(Math.min(Math.max(start + clientX - event.clientX, LEAST), most))
@@ -68,7 +69,7 @@ function resizing(image: HTMLImageElement, commit: (width: number | null) => voi
     handle.addEventListener('pointermove', move)
     handle.addEventListener('pointerup', end, { once: true })
   })
-  handle.addEventListener('dblclick', () => commit(null))
+  handle.addEventListener('dblclick', () => image.isConnected && commit(null))
   return handle
 }
 
