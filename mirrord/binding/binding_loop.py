@@ -244,10 +244,10 @@ class BindingLoop:
         ]
 
     async def _look_at_all(self, tenants: Mapping[TenantId, str]) -> None:
-        has_queue, self._running, self._looked_at = bool(self._running), [], time.monotonic()
-        if tenants:
-            look = due_bindings.Look(tenants.keys(), has_queue, list(self._reading))
-            self._running = await due_bindings.load_due(self._database, look)
+        self._looked_at = time.monotonic()
+        look = due_bindings.Look(tenants.keys(), bool(self._running), list(self._reading))
+        # in place of the former ones as a whole: saves ask meanwhile which binding writes their row
+        self._running = await due_bindings.load_due(self._database, look) if tenants else []
         self._note_bound(self._reading)
         self._forget_comparisons({due.id for due in self._running})
         for due in self._running:

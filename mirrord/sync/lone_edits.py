@@ -19,7 +19,9 @@ from mirrord.db.database import Connection
 from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, Kind, digest_of
 from mirrord.errors import Busy, Damaged, Locked, Refused, TooSlow, UserError
 from mirrord.markdown.frontmatter.page_text import PageText, decode
+from mirrord.mirror.seen_files import Index, Inode
 from mirrord.mirror.state_file import CachedStat
+from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.contained_files import read
 from mirrord.mirror.tree.tree_layout import SUFFIX, spot_of_file
 from mirrord.mirror.write.applied_plans import list_notes
@@ -93,8 +95,9 @@ def _read_known_page(sides: Sides, path: str) -> KnownPage | None:
     """
     Like look_at_known_page(); blocking, and raises what a look at the tree reports.
 
-    Nothing was renamed if a page file was at the path before, and the file there now has the same inode, or one that no
-    path had. Whether it may be another page's file all the same, find_only_owner() decides as ever.
+    Nothing was renamed if a page file was at the path before, and the file there now has the same inode, or a new one:
+    one that no path had, or that belongs to a file made since then. Whether it may be another page's file all the same,
+    find_only_owner() decides as ever.
     """
     index = sides.looker.index
     record, stat, spot = index.get(path), sides.tree.stat(path), spot_of_file(path)
@@ -107,14 +110,23 @@ def _read_known_page(sides: Sides, path: str) -> KnownPage | None:
         return KnownPage(TreeView(LookResult(looked_paths={path}), {}, frozenset()))
     with sides.tree.open_file(path, stat) as descriptor:
         data, stat = read(descriptor, path, MAX_LOOP_BYTES)
+        born_ns = kernel.born_ns(descriptor)
     page, inode = PageText(decode(data)), (stat.device, stat.inode)
     was_open = path in sides.looker.open_files.due
-    if index.origin_of(inode) not in (None, path) or page.views.error or was_open or list_notes(sides.tree):
+    if _was_elsewhere(index, inode, path, born_ns) or page.views.error or was_open or list_notes(sides.tree):
         return None
     file = FoundFile(path, spot, digest_of(data), page.views.id, inode, data)
     look = LookResult({path: file}, {path: page.views}, looked_paths={path})
     written = sides.written_entries.of_tree(sides.tree)
     return KnownPage(TreeView(look, written, None), page, CachedStat(*stat[:5], file.digest, record.entry))
+
+
+def _was_elsewhere(index: Index, inode: Inode, path: str, born_ns: int | None) -> bool:
+    """Whether the file at *path* may have come from another one; the number of a replaced file's inode says nothing."""
+    if index.origin_of(inode) in (None, path):
+        return False
+    changed_ns = index.changed_ns(inode)
+    return changed_ns is None or born_ns is None or born_ns <= changed_ns
 
 
 async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
@@ -150,7 +162,9 @@ async def carry_over_save(parts: EngineParts, known_page: KnownPage) -> bool:
         return False
     if joint is not None:
         joint.conclude()
-    (path,) = known_page.view.look.found_files
+    ((path, file),) = known_page.view.look.found_files.items()
+    if sides.looker.index.origin_of(file.inode) not in (None, path):
+        sides.looker.index.forget_inode(file.inode)
     sides.looker.index.record(path, record)
     await conclude(parts, observation, applied)
     await keep_statistics(sides.database, sides.tenant, 1)

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from mirrord.db.database import app_dsn
+from mirrord.sync.lone_edits import look_at_known_page
 from tests.support.entries import change, value
 from tests.support.mirrors import PATIENCE, Mirror
 
@@ -124,3 +125,29 @@ async def test_of_many_pages_saved_at_once_only_those_that_mirrord_moved_are_fol
     await mirror.settle()
     assert set(mirror.rows().values()) == {"new\n"}
     assert set(restraint.followed) == {moved}
+
+
+async def test_a_file_with_the_inode_number_of_a_replaced_one_is_a_lone_save(mirror: Mirror) -> None:
+    mirror.write({"One.md": LINES, "Two.md": LINES.replace("one", "second")})
+    await mirror.settle()
+    page, freed_number = mirror.page("Two.md").id, (mirror.root / "One.md").stat().st_ino
+    saved, again = mirror.root / ".saved", mirror.root / ".again"
+    saved.write_text("saved\n")
+    saved.replace(mirror.root / "One.md")
+    again.write_text("saved again\n")
+    if again.stat().st_ino != freed_number:
+        pytest.skip("This file system does not give the number of an inode a second time at once.")
+    await look_at(mirror, "One.md")
+    again.replace(mirror.root / "Two.md")
+
+    assert await look_at_known_page(mirror.opened.sides, "Two.md") is not None
+    await look_at(mirror, "Two.md")
+    assert mirror.rows() == {"One": "saved\n", "Two": "saved again\n"}
+    assert mirror.page("Two.md").id == page
+
+
+async def test_a_file_that_took_the_place_of_another_one_is_no_lone_save(mirror: Mirror) -> None:
+    mirror.write({"One.md": LINES, "Two.md": LINES.replace("one", "second")})
+    await mirror.settle()
+    (mirror.root / "One.md").replace(mirror.root / "Two.md")
+    assert await look_at_known_page(mirror.opened.sides, "Two.md") is None
