@@ -217,7 +217,7 @@ def await_time(moment: float) -> None:
 def save_jointly(world: BoundWorld, page: str, text: str = "Before.") -> str:
     """Save the file until page and row are written together, from which a busy machine may keep it; the new text."""
     for number in range(TRIES):
-        before, text, next_at = text, f"{text} {number}", time.monotonic() + REST_SECONDS
+        before, text, next_at = text, f"After. {text} {number}", time.monotonic() + REST_SECONDS
         edit(world, before, text)
         world.await_body(page, text)
         of_page, of_row = list_writers(world)[-1]
