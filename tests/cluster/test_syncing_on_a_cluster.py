@@ -20,7 +20,7 @@ from tests.support.cluster_mirrord import ClusterMirrord
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import eventually
-from tests.support.rows import Page
+from tests.support.rows import Connection, Page
 
 _SHARD = "SELECT get_shard_id_for_distribution_column('mirrord.page', %s::uuid)"
 EDITS = 30  # of each side while a worker is down and comes back
@@ -224,7 +224,8 @@ def _move_shard(mirrord: ClusterMirrord, nodes: tuple[Node, Node], mode: str) ->
 def _is_cleaned_up(connection: Connection) -> bool:
     """Let Citus drop the shards that moves have left; False while something else still holds one."""
     connection.execute("CALL citus_cleanup_orphaned_resources()")
-    return value(connection, "SELECT count(*) FROM pg_catalog.pg_dist_cleanup") == 0
+    remaining: int = value(connection, "SELECT count(*) FROM pg_catalog.pg_dist_cleanup")
+    return remaining == 0
 
 
 def test_two_daemons_keep_their_trees_equal_and_one_is_killed(
