@@ -1,6 +1,5 @@
 """The names by which links find an entry."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -18,10 +17,7 @@ async def load_current_names(connection: Connection, tenant: TenantId, entries: 
 
     A page that an app has just made, and that has no file yet, has the name that it is to get.
     """
-    stored_names = defaultdict[EntryId, list[LinkName]](list)
-    spots, names = await link_rows.load_places_and_names(connection, tenant, entries)
-    for name in names:
-        stored_names[name.entry].append(name)
+    spots, stored_names = await link_rows.load_places_and_names(connection, tenant, entries)
     placed = {
         entry: replace(spot, is_placed=True) if spot.place.name and not stored_names[entry] else spot
         for entry, spot in spots.items()

@@ -6,12 +6,10 @@ target moved get another target in the text instead (`documents.link_moves`, `do
 So the cost of a change depends on the number of links with its names, never on the number of pages.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.db.content import due_links, link_rows
-from mirrord.db.content.link_rows import LinkName
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch
 from mirrord.documents.entry_names import names_of_entry
@@ -48,10 +46,7 @@ async def _load_renamed(
     connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
 ) -> dict[EntryId, NameChange]:
     """Those of *entries* that have other names now."""
-    known_names = defaultdict[EntryId, list[LinkName]](list)
-    spots, names = await link_rows.load_places_and_names(connection, tenant, entries)
-    for name in names:
-        known_names[name.entry].append(name)
+    spots, known_names = await link_rows.load_places_and_names(connection, tenant, entries)
     new_names = {entry: names_of_entry(spots.get(entry), known_names[entry]) for entry in entries}
     return {
         entry: (known_names[entry], new_names[entry]) for entry in entries if new_names[entry] != known_names[entry]

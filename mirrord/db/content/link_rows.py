@@ -1,6 +1,7 @@
 """Links of pages, and the names under which links find entries. Writes here send no notification."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -245,18 +246,18 @@ SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, NULL, NUL
 
 
 async def load_places_and_names(
-    connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
-) -> tuple[dict[EntryId, EntryPlace], list[LinkName]]:
-    """The results of load_places and load_names_of, in one statement."""
+    connection: Connection, tenant: TenantId, entries: Collection[EntryId]
+) -> tuple[dict[EntryId, EntryPlace], dict[EntryId, list[LinkName]]]:
+    """The places and the stored names of *entries*, the latter in order; [] for one without names."""
     cursor = await connection.execute(_PLACES_AND_NAMES.encode(), {"t": tenant, "ids": list(entries)})
-    places, names = dict[EntryId, EntryPlace](), list[LinkName]()
+    places, names = dict[EntryId, EntryPlace](), defaultdict[EntryId, list[LinkName]](list)
     for *columns, number, called, key in await cursor.fetchall():
         entry, kind, parent, name, index, *_ = columns
         if number is None:
             places[entry] = _place_of_row(columns)
         else:
-            names.append(LinkName(entry, number, Kind(kind), parent, index, NameKind(called), name, key))
-    return places, sorted(names, key=lambda name: name.number)
+            names[entry].append(LinkName(entry, number, Kind(kind), parent, index, NameKind(called), name, key))
+    return places, {entry: sorted(names[entry], key=lambda name: name.number) for entry in entries}
 
 
 async def load_names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[LinkName]:
